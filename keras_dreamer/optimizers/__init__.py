@@ -1,0 +1,5 @@
+"""Optimizers."""
+
+from keras_dreamer.optimizers.laprop import LaProp
+
+__all__ = ["LaProp"]
