@@ -1,0 +1,33 @@
+"""What differs between the Keras backends; the only backend imports.
+
+Each module offers the same names:
+
+- `scan(step, carry, inputs)`: loop over the first axis, with gradients.
+- `block_matmul(x, kernel)`: product with a block-diagonal matrix.
+- `Trainer`: mixin of the model with the training step and access to the
+  newest variables while `fit` runs.
+"""
+
+import keras
+
+if keras.backend.backend() == "jax":
+    from keras_dreamer.backend.jax import Trainer
+    from keras_dreamer.backend.jax import block_matmul
+    from keras_dreamer.backend.jax import scan
+elif keras.backend.backend() == "tensorflow":
+    from keras_dreamer.backend.tensorflow import Trainer
+    from keras_dreamer.backend.tensorflow import block_matmul
+    from keras_dreamer.backend.tensorflow import scan
+elif keras.backend.backend() == "torch":
+    from keras_dreamer.backend.torch import Trainer
+    from keras_dreamer.backend.torch import block_matmul
+    from keras_dreamer.backend.torch import scan
+else:
+    raise ValueError(
+        "keras_dreamer trains on the Keras backends 'jax', 'tensorflow' and "
+        f"'torch'. Received: backend={keras.backend.backend()!r}. Set the "
+        "environment variable KERAS_BACKEND to one of them before Keras is "
+        "imported."
+    )
+
+__all__ = ["Trainer", "block_matmul", "scan"]

@@ -1,0 +1,110 @@
+"""Categorical distributions of latents and discrete actions."""
+
+import numpy as np
+from keras import ops
+
+from keras_dreamer.distributions.normal import sum_event
+
+_NEVER = -1e9  # Logit of a class that a variable does not have.
+
+
+class Categorical:
+    """Independent categoricals mixed with a uniform distribution.
+
+        probs = (1 - unimix) * softmax(logits) + unimix / classes
+
+    Sampling, log-probabilities, entropy and divergence all use the mixed
+    probabilities (item 1.8). Variables may have different numbers of
+    classes: the surplus classes get no probability.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 18, and
+    `embodied/jax/outs.py` of danijar/dreamerv3 at e3f0224.
+
+    Args:
+        logits: `(..., *event, C)` tensor, computed on in float32.
+        unimix: float in `[0, 1]`. Share of the uniform distribution.
+        event_ndim: int. Number of event axes before the classes, summed
+            over.
+        sizes: `None` if every variable has C classes, else a nested
+            sequence of ints of the event's shape.
+    """
+
+    def __init__(self, logits, unimix=0.0, event_ndim=0, sizes=None):
+        logits = ops.cast(logits, "float32")
+        classes = logits.shape[-1]
+        uniform = np.float32(1.0 / classes)
+        self.last = classes - 1
+        if sizes is not None and np.any(np.asarray(sizes) != classes):
+            sizes = np.asarray(sizes)
+            exists = np.arange(classes) < sizes[..., None]
+            logits = ops.where(exists, logits, np.float32(_NEVER))
+            uniform = (exists / sizes[..., None]).astype("float32")
+            self.last = (sizes - 1).astype("int32")
+        self.event_ndim = event_ndim
+        if unimix:
+            soft = ops.softmax(logits, axis=-1)
+            self.probs = (1.0 - unimix) * soft + unimix * uniform
+            self.log_probs = ops.log(ops.maximum(self.probs, 1e-30))
+        else:
+            self.log_probs = ops.log_softmax(logits, axis=-1)
+            self.probs = ops.exp(self.log_probs)
+
+    def sample(self, noise):
+        """Samples class indices by inverting the cumulative distribution.
+
+        Args:
+            noise: `(..., *event)` tensor, uniform in `[0, 1)`, or `None`
+                for the most probable class (a choice made while tracing,
+                so that it costs nothing when it is not used).
+
+        Returns:
+            `(..., *event)` int32 tensor. No gradient flows through.
+        """
+        if noise is None:
+            return self.mode()
+        cumulative = _cumulative(ops.stop_gradient(self.probs))
+        below = ops.cast(noise[..., None] >= cumulative, "int32")
+        return ops.minimum(ops.sum(below, axis=-1), self.last)
+
+    def mode(self):
+        """Returns the most probable classes, `(..., *event)` int32."""
+        return ops.cast(ops.argmax(self.probs, axis=-1), "int32")
+
+    def straight_through(self, index):
+        """One-hot encodes samples; gradients pass on to `probs`.
+
+        Args:
+            index: `(..., *event)` int tensor.
+
+        Returns:
+            `(..., *event, C)` float32 tensor whose value is exactly one-hot.
+        """
+        one_hot = ops.one_hot(index, self.probs.shape[-1], dtype="float32")
+        return one_hot + (self.probs - ops.stop_gradient(self.probs))
+
+    def log_prob(self, index):
+        """Returns the log-probability of `index`, `(...)`, in nats."""
+        one_hot = ops.one_hot(index, self.probs.shape[-1], dtype="float32")
+        log_prob = ops.sum(one_hot * self.log_probs, axis=-1)
+        return sum_event(log_prob, self.event_ndim)
+
+    def entropy(self):
+        """Returns the entropy, `(...)`, in nats."""
+        entropy = -ops.sum(self.probs * self.log_probs, axis=-1)
+        return sum_event(entropy, self.event_ndim)
+
+    def kl(self, other):
+        """Returns the divergence KL(self || other), `(...)`, in nats."""
+        ratio = self.log_probs - other.log_probs
+        kl = ops.sum(self.probs * ratio, axis=-1)
+        return sum_event(kl, self.event_ndim)
+
+
+def _cumulative(probs):
+    """Sums probabilities up to each class but the last, `(..., C - 1)`.
+
+    A product with a triangular matrix: on CPUs twice as fast as `cumsum`.
+    """
+    classes = probs.shape[-1]
+    triangle = np.triu(np.ones((classes, classes), "float32"))[:, :-1]
+    return ops.matmul(probs, triangle)

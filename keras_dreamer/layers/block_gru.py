@@ -1,0 +1,151 @@
+"""Block-diagonal GRU, the sequence model of the RSSM."""
+
+import keras
+from keras import ops
+
+from keras_dreamer.layers.block_dense import BlockDense
+from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import block_dense
+from keras_dreamer.layers.functional import hidden
+from keras_dreamer.layers.functional import norm_silu
+from keras_dreamer.layers.initializers import spread_seeds
+from keras_dreamer.layers.mlp import linear
+from keras_dreamer.layers.rms_norm import RMSNorm
+
+
+@keras.saving.register_keras_serializable(package="keras_dreamer")
+class BlockGRU(FunctionalLayer):
+    """Gated recurrence whose kernels are block-diagonal.
+
+        x = [f(deter), f(stoch), f(action / max(1, |action|))]
+        h[g] = [deter[g], x] @ W[g]                  for every block g
+        reset, cand, update = split(silu(rms(h)) @ V)
+        deter' = update * tanh(sigmoid(reset) * cand) + (1 - update) * deter
+        update = sigmoid(update - 1)
+
+    with f a hidden layer (dense, RMS norm, SiLU). The blocks exchange
+    information through f(deter) alone.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 18, and
+    `dreamerv3/rssm.py` of danijar/dreamerv3 at e3f0224; item 2.4,
+    Algorithm A.
+
+    Args:
+        deter: int. Width of the state, a multiple of `blocks`.
+        hidden: int. Width of each of the three embeddings.
+        blocks: int. Number of blocks.
+        seed: int or `None`. Seed of the kernels' initial values.
+
+    Call arguments:
+        deter: `(..., deter)` tensor, the state.
+        stoch: `(..., features)` tensor, flattened one-hot latents.
+        action: `(..., actions)` tensor, encoded actions.
+
+    Returns:
+        `(..., deter)` tensor, the next state.
+
+    Example:
+
+    >>> gru = keras_dreamer.layers.BlockGRU(deter=16, hidden=8, blocks=4)
+    >>> ones = keras.ops.ones
+    >>> gru(ones((3, 16)), ones((3, 6)), ones((3, 2))).shape
+    (3, 16)
+    """
+
+    def __init__(self, deter, hidden, blocks=8, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        self.deter = deter
+        self.hidden = hidden
+        self.blocks = blocks
+        self.seed = seed
+        seeds = spread_seeds(seed, 5)
+        self.embeddings = [linear(hidden, seed=seed) for seed in seeds[:3]]
+        self.embedding_norms = [RMSNorm() for _ in range(3)]
+        self.mix = BlockDense(deter, blocks, seed=seeds[3])
+        self.mix_norm = RMSNorm()
+        self.gates = BlockDense(3 * deter, blocks, seed=seeds[4])
+
+    def named_layers(self):
+        named = {}
+        for index in range(3):
+            named[f"dynin{index}"] = self.embeddings[index]
+            named[f"dynin{index}norm"] = self.embedding_norms[index]
+        named["dynhid0"] = self.mix
+        named["dynhid0norm"] = self.mix_norm
+        named["dyngru"] = self.gates
+        return named
+
+    def build(self, deter_shape, stoch_shape, action_shape):
+        shapes = (deter_shape, stoch_shape, action_shape)
+        for index, shape in enumerate(shapes):
+            self.embeddings[index].build(shape)
+            self.embedding_norms[index].build((*shape[:-1], self.hidden))
+        batch = deter_shape[:-1]
+        width = self.deter + self.blocks * 3 * self.hidden
+        self.mix.build((*batch, width))
+        self.mix_norm.build((*batch, self.deter))
+        self.gates.build((*batch, self.deter))
+
+    def apply(self, tensors, deter, stoch, action):
+        tensors = self.split_mix(tensors)
+        return self.step(
+            tensors, deter, stoch, self.embed_action(tensors, action)
+        )
+
+    def split_mix(self, tensors):
+        """Splits the kernel of `dynhid0` for use in a loop.
+
+        The three embeddings enter every block, so that their share of the
+        block product is one dense product, without repeating them.
+        """
+        kernel = tensors["dynhid0"]["kernel"]
+        own = self.deter // self.blocks
+        shared = ops.transpose(kernel[:, own:], (1, 0, 2))
+        shared = ops.reshape(shared, (3 * self.hidden, self.deter))
+        split = {**tensors["dynhid0"], "kernel": kernel[:, :own]}
+        return {**tensors, "dynhid0": split, "shared": shared}
+
+    def embed_action(self, tensors, action):
+        """Embeds `(..., actions)` encoded actions, `(..., hidden)`."""
+        limit = ops.stop_gradient(ops.maximum(1.0, ops.abs(action)))
+        action = action / ops.cast(limit, action.dtype)
+        return hidden(tensors["dynin2"], tensors["dynin2norm"], action)
+
+    def step(self, tensors, deter, stoch, action_embedding):
+        """Returns the next state, with what `split_mix` returned."""
+        embedding = ops.concatenate(
+            [
+                hidden(tensors["dynin0"], tensors["dynin0norm"], deter),
+                hidden(tensors["dynin1"], tensors["dynin1norm"], stoch),
+                action_embedding,
+            ],
+            axis=-1,
+        )
+        x = block_dense(tensors["dynhid0"], deter)
+        x = x + ops.matmul(embedding, tensors["shared"])
+        x = norm_silu(tensors["dynhid0norm"], x)
+        return self._gate(block_dense(tensors["dyngru"], x), deter)
+
+    def _gate(self, gates, deter):
+        batch = deter.shape[:-1]
+        own = self.deter // self.blocks
+        gates = ops.reshape(gates, (*batch, self.blocks, 3, own))
+        reset, candidate, update = (
+            ops.reshape(gates[..., index, :], deter.shape)
+            for index in range(3)
+        )
+        candidate = ops.tanh(ops.sigmoid(reset) * candidate)
+        update = ops.sigmoid(update - 1)
+        return update * candidate + (1 - update) * deter
+
+    def compute_output_shape(self, deter_shape, stoch_shape, action_shape):
+        return deter_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "deter": self.deter,
+            "hidden": self.hidden,
+            "blocks": self.blocks,
+            "seed": self.seed,
+        }

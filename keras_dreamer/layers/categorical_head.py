@@ -1,0 +1,85 @@
+"""Head for discrete actions."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_dreamer.distributions import Categorical
+from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import dense
+from keras_dreamer.layers.mlp import linear
+
+
+@keras.saving.register_keras_serializable(package="keras_dreamer")
+class CategoricalHead(FunctionalLayer):
+    """Predicts the logits of one or several categorical variables.
+
+    Variables may have different numbers of classes, as those of
+    `gymnasium.spaces.MultiDiscrete`: each gets logits for the largest
+    number, and `distribution` gives no probability to the surplus.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 18; item 3.14.
+
+    Args:
+        sizes: int or nested sequence of ints. Number of classes of each
+            variable; its shape is that of one action.
+        unimix: float in `[0, 1]`. Share of the uniform distribution.
+        outscale: float. Scale of the kernel's initial values.
+        seed: int or `None`. Seed of the kernel's initial values.
+
+    Call arguments:
+        inputs: `(..., features)` tensor.
+
+    Returns:
+        `(..., *shape, classes)` float32 logits. `distribution(logits)` gives
+        the `Categorical`.
+
+    Example:
+
+    >>> head = keras_dreamer.layers.CategoricalHead(sizes=[3, 2])
+    >>> head(keras.ops.ones((4, 8))).shape
+    (4, 2, 3)
+    """
+
+    def __init__(self, sizes, unimix=0.01, outscale=0.01, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        self.sizes = np.asarray(sizes, "int32")
+        if self.sizes.size == 0 or self.sizes.min() < 1:
+            raise ValueError(
+                "`sizes` must name at least one variable, each with at least "
+                f"one class. Received: sizes={sizes}. Remove empty variables."
+            )
+        self.unimix = unimix
+        self.outscale = outscale
+        self.seed = seed
+        self.classes = int(self.sizes.max())
+        width = math.prod(self.sizes.shape) * self.classes
+        self.output_layer = linear(width, outscale, seed)
+
+    def named_layers(self):
+        return {"logits": self.output_layer}
+
+    def build(self, input_shape):
+        self.output_layer.build(input_shape)
+
+    def apply(self, tensors, inputs):
+        logits = ops.cast(dense(tensors["logits"], inputs), "float32")
+        shape = (*inputs.shape[:-1], *self.sizes.shape, self.classes)
+        return ops.reshape(logits, shape)
+
+    def distribution(self, logits):
+        """Returns the `Categorical` of what `call` returned."""
+        return Categorical(
+            logits, self.unimix, len(self.sizes.shape), self.sizes
+        )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "sizes": self.sizes.tolist(),
+            "unimix": self.unimix,
+            "outscale": self.outscale,
+            "seed": self.seed,
+        }

@@ -1,0 +1,64 @@
+"""Head for the probability that an episode goes on."""
+
+import keras
+
+from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import dense
+from keras_dreamer.layers.initializers import spread_seeds
+from keras_dreamer.layers.mlp import MLP
+from keras_dreamer.layers.mlp import linear
+
+
+@keras.saving.register_keras_serializable(package="keras_dreamer")
+class ContinueHead(FunctionalLayer):
+    """Predicts the logit of a Bernoulli variable.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 4; items 1.10
+    and 2.13.
+
+    Args:
+        layers: int. Number of hidden layers.
+        units: int. Width of each.
+        seed: int or `None`. Seed of the kernels' initial values.
+
+    Call arguments:
+        inputs: `(..., features)` tensor.
+
+    Returns:
+        `(...)` tensor of logits in the compute dtype.
+
+    Example:
+
+    >>> head = keras_dreamer.layers.ContinueHead(layers=1, units=8)
+    >>> head(keras.ops.ones((2, 4))).shape
+    (2,)
+    """
+
+    def __init__(self, layers=1, units=256, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        self.seed = seed
+        first, last = spread_seeds(seed, 2)
+        self.mlp = MLP(layers, units, first)
+        self.output_layer = linear(1, seed=last)
+
+    def named_layers(self):
+        return {"mlp": self.mlp, "head": {"logit": self.output_layer}}
+
+    def build(self, input_shape):
+        self.mlp.build(input_shape)
+        self.output_layer.build((*input_shape[:-1], self.mlp.units))
+
+    def apply(self, tensors, inputs):
+        x = self.mlp.apply(tensors["mlp"], inputs)
+        return dense(tensors["head"]["logit"], x)[..., 0]
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape[:-1])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "layers": self.mlp.layers,
+            "units": self.mlp.units,
+            "seed": self.seed,
+        }

@@ -1,0 +1,137 @@
+"""Decoder of vector observations."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_dreamer.distributions import Categorical
+from keras_dreamer.layers.encoder import leaves_from_config
+from keras_dreamer.layers.encoder import leaves_to_config
+from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import dense
+from keras_dreamer.layers.initializers import spread_seeds
+from keras_dreamer.layers.inputs import available
+from keras_dreamer.layers.mlp import MLP
+from keras_dreamer.layers.mlp import linear
+from keras_dreamer.losses.world_model import categorical_nll
+from keras_dreamer.losses.world_model import symlog_mse
+
+
+@keras.saving.register_keras_serializable(package="keras_dreamer")
+class Decoder(FunctionalLayer):
+    """Predicts every key of an observation from the latent state.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 18; item 2.11.
+
+    Args:
+        leaves: dict of `keras_dreamer.spaces.Leaf`, one for each key.
+        layers: int. Number of hidden layers.
+        units: int. Width of each.
+        outscale: float. Scale of the output kernels' initial values.
+        seed: int or `None`. Seed of the kernels' initial values.
+
+    Call arguments:
+        features: `(..., features)` tensor. The reference concatenates the
+            latents before the deterministic state here.
+
+    Returns:
+        Dict of float32 tensors: numbers in symlog space, `(..., *shape)`,
+        or logits of integers, `(..., *shape, classes)`.
+
+    Example:
+
+    >>> space = gymnasium.spaces.Box(-1, 1, (3,))
+    >>> leaves = keras_dreamer.spaces.leaves(space, "observation")
+    >>> decoder = keras_dreamer.layers.Decoder(leaves, layers=1, units=8)
+    >>> decoder(keras.ops.ones((2, 16)))["observation"].shape
+    (2, 3)
+    """
+
+    def __init__(
+        self, leaves, layers=3, units=256, outscale=1.0, seed=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.leaves = dict(leaves)
+        self.outscale = outscale
+        self.seed = seed
+        first, *rest = spread_seeds(seed, 1 + len(self.leaves))
+        self.mlp = MLP(layers, units, first)
+        self.outputs = {
+            key: linear(leaf.width, outscale, seed)
+            for (key, leaf), seed in zip(
+                self.leaves.items(), rest, strict=True
+            )
+        }
+
+    def named_layers(self):
+        heads = {
+            key: {_output_name(leaf): self.outputs[key]}
+            for key, leaf in self.leaves.items()
+        }
+        return {"mlp": self.mlp, "vec": heads}
+
+    def build(self, input_shape):
+        self.mlp.build(input_shape)
+        for head in self.outputs.values():
+            head.build((*input_shape[:-1], self.mlp.units))
+
+    def apply(self, tensors, features):
+        x = self.mlp.apply(tensors["mlp"], features)
+        return {
+            key: _decode(leaf, tensors["vec"][key][_output_name(leaf)], x)
+            for key, leaf in self.leaves.items()
+        }
+
+    def losses_of(self, predictions, observation):
+        """Returns the reconstruction loss of every key.
+
+        Args:
+            predictions: dict, what `call` returned.
+            observation: dict of `(..., *shape)` tensors. A key that is not
+                available in a sample costs nothing there.
+
+        Returns:
+            Dict of `(...)` float32 tensors.
+        """
+        losses = {}
+        for key, leaf in self.leaves.items():
+            target, present = observation[key], available(leaf, observation[key])
+            if leaf.discrete:
+                spread = categorical_of(leaf, predictions[key])
+                losses[key] = categorical_nll(spread, target, present)
+            else:
+                losses[key] = symlog_mse(
+                    predictions[key], target, len(leaf.shape), present
+                )
+        return losses
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "leaves": leaves_to_config(self.leaves),
+            "layers": self.mlp.layers,
+            "units": self.mlp.units,
+            "outscale": self.outscale,
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        leaves = leaves_from_config(config["leaves"])
+        return cls(**{**config, "leaves": leaves})
+
+
+def categorical_of(leaf, logits, unimix=0.0):
+    """Returns the `Categorical` of a discrete leaf's logits."""
+    sizes = np.reshape(leaf.sizes, leaf.shape)
+    return Categorical(logits, unimix, len(leaf.shape), sizes)
+
+
+def _output_name(leaf):
+    return "logits" if leaf.discrete else "pred"
+
+
+def _decode(leaf, tensors, x):
+    shape = leaf.shape + ((leaf.classes,) if leaf.discrete else ())
+    prediction = ops.cast(dense(tensors, x), "float32")
+    return ops.reshape(prediction, (*x.shape[:-1], *shape))

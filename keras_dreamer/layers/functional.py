@@ -1,0 +1,91 @@
+"""Layers whose mathematics is a pure function of their weights."""
+
+import keras
+from keras import ops
+
+from keras_dreamer.backend import block_matmul
+
+
+class FunctionalLayer(keras.layers.Layer):
+    """Layer that names its parts and computes with any tensors for weights.
+
+    A subclass returns its parts from `named_layers` and its mathematics from
+    `apply(tensors, *inputs)`. Loops over time call `apply` with weights that
+    are cast once, or whose gradients are stopped; `call` uses the layer's
+    own weights. The names are those of danijar/dreamerv3 at e3f0224, so
+    that the path of a weight is also its name in official checkpoints.
+    """
+
+    def named_layers(self):
+        """Returns a nest of dicts: name -> layer."""
+        raise NotImplementedError
+
+    def apply(self, tensors, *inputs):
+        """Returns the outputs for the weights in `tensors`."""
+        raise NotImplementedError
+
+    def tensors(self, stop_gradient=False):
+        """Returns the weights as a nest of tensors in the compute dtype."""
+        fix = ops.stop_gradient if stop_gradient else ops.convert_to_tensor
+        return _map_weights(
+            self.named_layers(), lambda w: fix(_cast(w, self.compute_dtype))
+        )
+
+    def named_weights(self):
+        """Returns `{"part/weight": keras.Variable}` in a fixed order."""
+        flat = {}
+        nest = _map_weights(self.named_layers(), lambda weight: weight)
+        _flatten(nest, "", flat)
+        return flat
+
+    def call(self, *inputs):
+        return self.apply(self.tensors(), *inputs)
+
+
+def _cast(weight, dtype):
+    # The scales of the norms stay in float32 (item 1.12).
+    dtype = dtype if weight.autocast else weight.dtype
+    return ops.cast(ops.convert_to_tensor(weight), dtype)
+
+
+def _map_weights(nest, function):
+    if isinstance(nest, dict):
+        return {k: _map_weights(v, function) for k, v in nest.items()}
+    if isinstance(nest, FunctionalLayer):
+        return _map_weights(nest.named_layers(), function)
+    return {weight.name: function(weight) for weight in nest.weights}
+
+
+def _flatten(nest, prefix, flat):
+    for name, value in nest.items():
+        if isinstance(value, dict):
+            _flatten(value, f"{prefix}{name}/", flat)
+        else:
+            flat[prefix + name] = value
+
+
+def dense(tensors, x):
+    """Returns `x @ kernel + bias` (item 1.1)."""
+    return ops.matmul(x, tensors["kernel"]) + tensors["bias"]
+
+
+def block_dense(tensors, x):
+    """Returns `x[g] @ kernel[g] + bias[g]` for every block g (item 1.2)."""
+    return block_matmul(x, tensors["kernel"]) + tensors["bias"]
+
+
+def rms_norm(tensors, x, epsilon=1e-4):
+    """Divides by the root mean square, in float32 (item 1.3)."""
+    x32 = ops.cast(x, "float32")
+    mean = ops.mean(ops.square(x32), axis=-1, keepdims=True)
+    return ops.cast(x32 * ops.rsqrt(mean + epsilon) * tensors["scale"], x.dtype)
+
+
+def norm_silu(tensors, x):
+    """Returns the norm followed by `x * sigmoid(x)`, the activation."""
+    return ops.silu(rms_norm(tensors, x))
+
+
+def hidden(dense_tensors, norm_tensors, x):
+    """Hidden layer: dense, norm, activation."""
+    return norm_silu(norm_tensors, dense(dense_tensors, x))

@@ -1,0 +1,98 @@
+"""Hidden layers of the encoder, the decoder and all heads."""
+
+import keras
+
+from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import hidden
+from keras_dreamer.layers.initializers import FanInTruncatedNormal
+from keras_dreamer.layers.initializers import spread_seeds
+from keras_dreamer.layers.rms_norm import RMSNorm
+
+
+@keras.saving.register_keras_serializable(package="keras_dreamer")
+class MLP(FunctionalLayer):
+    """Stack of hidden layers, each dense, RMS norm and SiLU.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 18 and Table 4;
+    items 1.3 and 1.4.
+
+    Args:
+        layers: int. Number of hidden layers.
+        units: int. Width of each.
+        seed: int or `None`. Seed of the kernels' initial values.
+        dense_name: str. Pattern of the official names of the dense layers.
+        norm_name: str. Pattern of the official names of the norms.
+
+    Call arguments:
+        inputs: `(..., features)` tensor.
+
+    Returns:
+        `(..., units)` tensor.
+
+    Example:
+
+    >>> mlp = keras_dreamer.layers.MLP(layers=2, units=8)
+    >>> mlp(keras.ops.ones((3, 4))).shape
+    (3, 8)
+    """
+
+    def __init__(
+        self,
+        layers,
+        units,
+        seed=None,
+        dense_name="linear{}",
+        norm_name="norm{}",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.layers = layers
+        self.units = units
+        self.seed = seed
+        self.dense_name = dense_name
+        self.norm_name = norm_name
+        self.denses = [
+            linear(units, seed=seed) for seed in spread_seeds(seed, layers)
+        ]
+        self.norms = [RMSNorm() for _ in range(layers)]
+
+    def named_layers(self):
+        named = {}
+        for index, pair in enumerate(zip(self.denses, self.norms, strict=True)):
+            named[self.dense_name.format(index)] = pair[0]
+            named[self.norm_name.format(index)] = pair[1]
+        return named
+
+    def build(self, input_shape):
+        shape = input_shape
+        for dense, norm in zip(self.denses, self.norms, strict=True):
+            dense.build(shape)
+            shape = (*shape[:-1], self.units)
+            norm.build(shape)
+
+    def apply(self, tensors, x):
+        for index in range(self.layers):
+            dense_tensors = tensors[self.dense_name.format(index)]
+            norm_tensors = tensors[self.norm_name.format(index)]
+            x = hidden(dense_tensors, norm_tensors, x)
+        return x
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "layers": self.layers,
+            "units": self.units,
+            "seed": self.seed,
+            "dense_name": self.dense_name,
+            "norm_name": self.norm_name,
+        }
+
+
+def linear(units, outscale=1.0, seed=None):
+    """Returns a dense layer with the recipe's initial weights (item 1.5)."""
+    return keras.layers.Dense(
+        units, kernel_initializer=FanInTruncatedNormal(outscale, seed)
+    )

@@ -1,0 +1,237 @@
+"""Recurrent state-space model: the world model's memory and imagination."""
+
+import keras
+from keras import ops
+
+from keras_dreamer.backend import scan
+from keras_dreamer.distributions import Categorical
+from keras_dreamer.layers.block_gru import BlockGRU
+from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import dense
+from keras_dreamer.layers.functional import norm_silu
+from keras_dreamer.layers.initializers import spread_seeds
+from keras_dreamer.layers.mlp import MLP
+from keras_dreamer.layers.mlp import linear
+
+
+@keras.saving.register_keras_serializable(package="keras_dreamer")
+class RSSM(FunctionalLayer):
+    """Filters observations into states and imagines states without them.
+
+        deter[t] = gru(deter[t-1], stoch[t-1], action[t-1])
+        stoch[t] ~ posterior(deter[t], tokens[t])     when observing
+        stoch[t] ~ prior(deter[t])                    when imagining
+
+    A state is a pair `(deter, stoch)`: D features and S one-hot encoded
+    latents of C classes, flattened.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), Eq. 1, and
+    `dreamerv3/rssm.py` of danijar/dreamerv3 at e3f0224; items 2.1 to 2.8,
+    Algorithms A to C.
+
+    Args:
+        deter: int. D, width of the deterministic state.
+        hidden: int. Width of the layers in between.
+        stoch: int. S, number of latents.
+        classes: int. C, classes of each latent.
+        blocks: int. Blocks of the recurrence.
+        imglayers: int. Hidden layers of the prior.
+        obslayers: int. Hidden layers of the posterior.
+        unimix: float in `[0, 1]`. Share of the uniform in the latents.
+        seed: int or `None`. Seed of the kernels' initial values.
+
+    Call arguments:
+        tokens: `(B, T, features)` tensor, the encoded observations.
+        action: `(B, T, actions)` tensor, the encoded action before each of
+            them.
+        is_first: `(B, T)` bool tensor. Where an episode starts, the state
+            before it is replaced by zeros.
+
+    Returns:
+        `deter` `(B, T, D)`, `stoch` `(B, T, S * C)` with the most probable
+        latents, and the posterior's `logits` `(B, T, S, C)`.
+
+    Example:
+
+    >>> rssm = keras_dreamer.layers.RSSM(deter=16, hidden=8, stoch=4, classes=2)
+    >>> ones = keras.ops.ones
+    >>> deter, stoch, logits = rssm(
+    ...     ones((2, 5, 3)), ones((2, 5, 1)), keras.ops.zeros((2, 5), "bool")
+    ... )
+    >>> deter.shape, stoch.shape, logits.shape
+    ((2, 5, 16), (2, 5, 8), (2, 5, 4, 2))
+    """
+
+    def __init__(
+        self,
+        deter=2048,
+        hidden=256,
+        stoch=32,
+        classes=16,
+        blocks=8,
+        imglayers=2,
+        obslayers=1,
+        unimix=0.01,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.deter = deter
+        self.hidden = hidden
+        self.stoch = stoch
+        self.classes = classes
+        self.blocks = blocks
+        self.imglayers = imglayers
+        self.obslayers = obslayers
+        self.unimix = unimix
+        self.seed = seed
+        seeds = spread_seeds(seed, 5)
+        self.gru = BlockGRU(deter, hidden, blocks, seeds[0])
+        self.prior_mlp = MLP(
+            imglayers, hidden, seeds[1], "prior{}", "prior{}norm"
+        )
+        self.prior_logits = linear(stoch * classes, seed=seeds[2])
+        self.posterior_mlp = MLP(
+            obslayers, hidden, seeds[3], "obs{}", "obs{}norm"
+        )
+        self.posterior_logits = linear(stoch * classes, seed=seeds[4])
+
+    def named_layers(self):
+        return {
+            **self.gru.named_layers(),
+            **self.prior_mlp.named_layers(),
+            "priorlogit": self.prior_logits,
+            **self.posterior_mlp.named_layers(),
+            "obslogit": self.posterior_logits,
+        }
+
+    def build(self, tokens_shape, action_shape, is_first_shape=None):
+        tokens, actions = tokens_shape[-1], action_shape[-1]
+        self.gru.build(
+            (None, self.deter),
+            (None, self.stoch * self.classes),
+            (None, actions),
+        )
+        self.prior_mlp.build((None, self.deter))
+        self.prior_logits.build((None, self.hidden))
+        self.posterior_mlp.build((None, self.deter + tokens))
+        self.posterior_logits.build((None, self.hidden))
+
+    def apply(self, tensors, tokens, action, is_first):
+        carry = self.initial(tokens.shape[0])
+        return self.observe(tensors, carry, tokens, action, is_first, None)
+
+    def initial(self, batch_size):
+        """Returns the state before an episode, zeros (item 2.2)."""
+        dtype = self.compute_dtype
+        return (
+            ops.zeros((batch_size, self.deter), dtype),
+            ops.zeros((batch_size, self.stoch * self.classes), dtype),
+        )
+
+    def latents(self, logits):
+        """Returns the `Categorical` of `(..., S, C)` logits."""
+        return Categorical(logits, self.unimix, event_ndim=1)
+
+    def prior(self, tensors, deter):
+        """Returns the prior's `(..., S, C)` logits."""
+        x = self.prior_mlp.apply(tensors, deter)
+        return self._logits(tensors["priorlogit"], x)
+
+    def observe(self, tensors, carry, tokens, action, is_first, noise):
+        """Filters a sequence of observations (item 2.7, Algorithm B).
+
+        Args:
+            tensors: the weights, from `tensors()`.
+            carry: state before the first step.
+            tokens: `(B, T, features)`.
+            action: `(B, T, actions)`, the action before each step.
+            is_first: `(B, T)` bool.
+            noise: `(B, T, S)` uniform in `[0, 1)`, or `None` for the mode.
+
+        Returns:
+            `deter` `(B, T, D)`, `stoch` `(B, T, S * C)` with straight-through
+            gradients, `logits` `(B, T, S, C)`, unmixed.
+        """
+        keep = ops.cast(ops.logical_not(is_first), self.compute_dtype)
+        keep = keep[..., None]
+        tensors = self.gru.split_mix(tensors)
+        # What does not depend on the state is computed for all steps at once.
+        action = self.gru.embed_action(tensors, action * keep)
+        kernel = tensors["obs0"]["kernel"]
+        tokens = ops.matmul(tokens, kernel[self.deter :])
+        tokens = tokens + tensors["obs0"]["bias"]
+
+        def step(carry, inputs):
+            keep, action, tokens, noise = inputs
+            deter, stoch = (state * keep for state in carry)
+            deter = self.gru.step(tensors, deter, stoch, action)
+            x = ops.matmul(deter, kernel[: self.deter]) + tokens
+            logits = self._posterior(tensors, x)
+            stoch = self._sample(logits, noise)
+            return (deter, stoch), (deter, stoch, logits)
+
+        inputs = [keep, action, tokens, noise]
+        _, outputs = scan(step, carry, _swap_batch_and_time(inputs))
+        return _swap_batch_and_time(outputs)
+
+    def imagine(self, tensors, carry, policy, noise):
+        """Rolls the model forward under a policy (item 2.8, Algorithm C).
+
+        Args:
+            tensors: the weights, from `tensors()`.
+            carry: start states, `(N, ...)`.
+            policy: function `(deter, stoch, noise) -> (action, encoded)` of
+                a state, its action noise, the sampled action and its
+                `(N, actions)` encoding.
+            noise: pair of the action noise, a nest of `(H, N, ...)`, and the
+                latents' noise, `(H, N, S)` or `None` for the mode.
+
+        Returns:
+            States and actions after the start, time first: `deter`
+            `(H, N, D)`, `stoch` `(H, N, S * C)`, and the nest of sampled
+            `action` before each, `(H, N, ...)`.
+        """
+        tensors = self.gru.split_mix(tensors)
+
+        def step(carry, noise):
+            action, encoded = policy(*carry, noise[0])
+            encoded = self.gru.embed_action(tensors, encoded)
+            deter = self.gru.step(tensors, *carry, encoded)
+            logits = self.prior(tensors, deter)
+            stoch = self._sample(logits, noise[1])
+            return (deter, stoch), (deter, stoch, action)
+
+        _, outputs = scan(step, carry, noise)
+        return outputs
+
+    def _posterior(self, tensors, x):
+        """Continues after the first product, which was split."""
+        x = norm_silu(tensors["obs0norm"], x)
+        for index in range(1, self.obslayers):
+            x = dense(tensors[f"obs{index}"], x)
+            x = norm_silu(tensors[f"obs{index}norm"], x)
+        return self._logits(tensors["obslogit"], x)
+
+    def _logits(self, tensors, x):
+        shape = (*x.shape[:-1], self.stoch, self.classes)
+        return ops.reshape(dense(tensors, x), shape)
+
+    def _sample(self, logits, noise):
+        latents = self.latents(logits)
+        one_hot = latents.straight_through(latents.sample(noise))
+        flat = (*logits.shape[:-2], self.stoch * self.classes)
+        return ops.cast(ops.reshape(one_hot, flat), self.compute_dtype)
+
+    def get_config(self):
+        names = (
+            "deter hidden stoch classes blocks imglayers obslayers unimix seed"
+        ).split()
+        config = super().get_config()
+        return {**config, **{name: getattr(self, name) for name in names}}
+
+
+def _swap_batch_and_time(nest):
+    return keras.tree.map_structure(
+        lambda x: None if x is None else ops.swapaxes(x, 0, 1), nest
+    )

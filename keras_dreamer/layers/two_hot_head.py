@@ -1,0 +1,82 @@
+"""Head for rewards and values: two-hot regression on symexp bins."""
+
+import keras
+
+from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import dense
+from keras_dreamer.layers.initializers import spread_seeds
+from keras_dreamer.layers.mlp import MLP
+from keras_dreamer.layers.mlp import linear
+from keras_dreamer.losses.two_hot import TwoHot
+from keras_dreamer.losses.two_hot import symexp_bins
+
+
+@keras.saving.register_keras_serializable(package="keras_dreamer")
+class TwoHotHead(FunctionalLayer):
+    """Predicts a real number of any size as a distribution over bins.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), Eq. 10 to 12;
+    items 1.9, 2.12 and 3.16.
+
+    Args:
+        layers: int. Number of hidden layers.
+        units: int. Width of each.
+        bins: int. Number of bins, odd.
+        outscale: float. Scale of the output kernel's initial values. With 0
+            the first predictions are exactly 0.
+        seed: int or `None`. Seed of the kernels' initial values.
+
+    Call arguments:
+        inputs: `(..., features)` tensor.
+
+    Returns:
+        `(..., bins)` logits in the compute dtype. `distribution(logits)`
+        gives the `TwoHot` with `mean()` and `loss(target)`.
+
+    Example:
+
+    >>> head = keras_dreamer.layers.TwoHotHead(layers=1, units=8)
+    >>> logits = head(keras.ops.ones((2, 4)))
+    >>> head.distribution(logits).mean()
+    Array([0., 0.], dtype=float32)
+    """
+
+    def __init__(
+        self, layers=1, units=256, bins=255, outscale=0.0, seed=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.bins = bins
+        self.outscale = outscale
+        self.seed = seed
+        first, last = spread_seeds(seed, 2)
+        self.bin_values = symexp_bins(bins)
+        self.mlp = MLP(layers, units, first)
+        self.output_layer = linear(bins, outscale, last)
+
+    def named_layers(self):
+        return {"mlp": self.mlp, "head": {"logits": self.output_layer}}
+
+    def build(self, input_shape):
+        self.mlp.build(input_shape)
+        self.output_layer.build((*input_shape[:-1], self.mlp.units))
+
+    def apply(self, tensors, inputs):
+        x = self.mlp.apply(tensors["mlp"], inputs)
+        return dense(tensors["head"]["logits"], x)
+
+    def distribution(self, logits):
+        """Returns the `TwoHot` distribution of `(..., bins)` logits."""
+        return TwoHot(logits, self.bin_values)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.bins)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "layers": self.mlp.layers,
+            "units": self.mlp.units,
+            "bins": self.bins,
+            "outscale": self.outscale,
+            "seed": self.seed,
+        }
