@@ -1,0 +1,286 @@
+"""Gymnasium spaces as flat dictionaries of vectors for the model.
+
+A space, however nested, becomes one flat dictionary: nested `Dict` and `Tuple`
+entries are joined by "/" ("arm/angles", "pair/0"), and a space that is not a
+`Dict` gets the one key "observation" or "action". Every entry is either
+continuous (float32) or discrete (int32, counted from 0).
+"""
+
+import dataclasses
+import math
+import operator
+
+import numpy as np
+from gymnasium import spaces
+
+from keras_dreamer.space_config import from_config as from_config
+from keras_dreamer.space_config import to_config as to_config
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """One flat entry of an observation or action space.
+
+    Attributes:
+        key: str. Name of the entry, nested names joined by "/".
+        kind: str. "continuous" or "discrete".
+        shape: tuple of ints. Shape of one time step, without classes.
+        sizes: tuple of ints. Number of classes of each discrete variable,
+            flattened over `shape`; empty for a continuous entry.
+    """
+
+    key: str
+    kind: str
+    shape: tuple[int, ...]
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def discrete(self):
+        """Whether the entry holds classes."""
+        return self.kind == "discrete"
+
+    @property
+    def classes(self):
+        """Largest number of classes of a variable, 0 when continuous."""
+        return max(self.sizes, default=0)
+
+    @property
+    def size(self):
+        """Number of scalars or variables in one time step."""
+        return math.prod(self.shape)
+
+    @property
+    def width(self):
+        """Number of encoded features: one per scalar, or one-hot classes."""
+        return self.size * self.classes if self.discrete else self.size
+
+    @property
+    def dtype(self):
+        """Name of the dtype inside the model."""
+        return "int32" if self.discrete else "float32"
+
+
+def leaves(space, name):
+    """Lists the flat entries of a space.
+
+    `Box` of floats or integers is continuous. `Discrete`, `MultiDiscrete`,
+    `MultiBinary` and a `Box` of bools are discrete.
+
+    Args:
+        space: gymnasium space of a single environment.
+        name: str. "observation" or "action": the key of a space that is not a
+            `Dict`, and the word used in errors.
+
+    Returns:
+        Dict from key to `Leaf`, sorted by key.
+    """
+    found = {}
+    for key, leaf_space, _ in _walk(space, space, _root(space, name)):
+        if key in found:
+            raise ValueError(
+                f"Every entry of the {name} space needs its own name after "
+                "nested names are joined by '/'. Received two entries with "
+                f"key={key!r}. Rename one of them."
+            )
+        found[key] = _leaf(leaf_space, key, name)
+    if not found:
+        raise ValueError(
+            f"The {name} space needs at least one entry. Received: "
+            f"space={space}. Add a Box or Discrete space to it."
+        )
+    return dict(sorted(found.items()))
+
+
+def to_model(space, value, name, lead=1):
+    """Turns values of an environment into what the model stores and sees.
+
+    Continuous entries are cast to float32, discrete ones count from 0 as
+    int32 (`start` is subtracted). Values are not checked. An unavailable key
+    is marked by -inf, or by -1 after the subtraction.
+
+    Args:
+        space: gymnasium space of a single environment.
+        value: nest of arrays, each `(..., *shape)` with `lead` leading axes.
+        name: str. "observation" or "action".
+        lead: int. Number of leading batch axes.
+
+    Returns:
+        Dict from key to a `(..., *shape)` float32 or int32 array, sorted by
+        key. Arrays that have the right dtype already are not copied.
+    """
+    entries = _walk(space, value, _root(space, name))
+    return {
+        key: _to_model(leaf_space, array, key, lead)
+        for key, leaf_space, array in sorted(
+            entries, key=operator.itemgetter(0)
+        )
+    }
+
+
+def from_model(space, values, name):
+    """Turns samples of the policy into actions of an environment.
+
+    Continuous entries are clipped to [-1, 1] and scaled to the bounds of the
+    space, which -1 and 1 reach exactly; integer spaces get rounded values:
+
+        action = low + (clip(x, -1, 1) + 1) / 2 * (high - low)
+
+    A dimension that lacks a finite bound has no scale: the clipped value in
+    [-1, 1] is sent as it is, clipped to the finite bound if there is one.
+    Wrap the environment with `gymnasium.wrappers.RescaleAction` to choose
+    another range. Discrete entries count from `start` again.
+
+    Args:
+        space: gymnasium space of a single environment.
+        values: dict from key to a `(N, *shape)` array.
+        name: str. "observation" or "action".
+
+    Returns:
+        Nest like the space of `(N, *shape)` arrays in the space's dtypes.
+    """
+    return _build(space, values, _root(space, name))
+
+
+def _root(space, name):
+    return "" if isinstance(space, spaces.Dict) else name
+
+
+def _join(key, child):
+    return f"{key}/{child}" if key else child
+
+
+def _children(space):
+    """Returns the `(name, space)` pairs of a nested space, None for a leaf."""
+    if isinstance(space, spaces.Dict):
+        return space.spaces.items()
+    if isinstance(space, spaces.Tuple):
+        return enumerate(space.spaces)
+    return None
+
+
+def _walk(space, nest, key):
+    """Yields `(key, space, entry of nest)` of every leaf.
+
+    A space can be indexed like its values, so it may be the nest as well.
+    """
+    children = _children(space)
+    if children is None:
+        yield key, space, nest
+        return
+    for child, subspace in children:
+        path = _join(key, child)
+        try:
+            entry = nest[child]
+        except (KeyError, IndexError, TypeError):
+            raise ValueError(
+                f"A value of the space needs the entry {path!r}. Received: "
+                f"{_brief(nest)}. Pass a nest shaped like the space."
+            ) from None
+        yield from _walk(subspace, entry, path)
+
+
+def _brief(nest):
+    if isinstance(nest, dict):
+        return f"the keys {sorted(map(str, nest))}"
+    return f"a {type(nest).__name__}"
+
+
+def _build(space, values, key):
+    if isinstance(space, spaces.Dict):
+        return {
+            child: _build(subspace, values, _join(key, child))
+            for child, subspace in space.spaces.items()
+        }
+    if isinstance(space, spaces.Tuple):
+        return tuple(
+            _build(subspace, values, _join(key, child))
+            for child, subspace in enumerate(space.spaces)
+        )
+    return _from_model(space, np.asarray(values[key]))
+
+
+def _is_discrete(space):
+    if isinstance(space, spaces.Box):
+        return space.dtype.kind == "b"
+    kinds = spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary
+    return isinstance(space, kinds)
+
+
+def _start(space):
+    kinds = spaces.Discrete, spaces.MultiDiscrete
+    return np.int64(space.start) if isinstance(space, kinds) else 0
+
+
+def _sizes(space):
+    if isinstance(space, spaces.Discrete):
+        return (int(space.n),)
+    if isinstance(space, spaces.MultiDiscrete):
+        return tuple(space.nvec.ravel().tolist())
+    return (2,) * math.prod(space.shape)
+
+
+def _leaf(space, key, name):
+    where = f"{name} entry {key!r}"
+    if not (isinstance(space, spaces.Box) or _is_discrete(space)):
+        raise ValueError(_unsupported(space, where))
+    if 0 in space.shape:
+        raise ValueError(
+            f"The {where} needs at least one element. Received: "
+            f"shape={space.shape}. Remove it from the space."
+        )
+    if _is_discrete(space):
+        return Leaf(key, "discrete", space.shape, _sizes(space))
+    if space.dtype == np.uint8 and len(space.shape) == 3:
+        raise ValueError(
+            f"The {where} looks like a picture, and only vectors are "
+            f"supported. Received: shape={space.shape}, dtype=uint8. Declare "
+            "another dtype or a flat shape if it is none, or drop the key."
+        )
+    return Leaf(key, "continuous", space.shape)
+
+
+def _unsupported(space, where):
+    return (
+        f"The {where} needs to be a Box, Discrete, MultiDiscrete, MultiBinary, "
+        f"Dict or Tuple. Received: {type(space).__name__}, {space}. Convert it "
+        "to one of these in a `gymnasium.ObservationWrapper`, or remove it."
+    )
+
+
+def _to_model(space, array, key, lead):
+    array = np.asarray(array)
+    if array.ndim < lead or array.shape[lead:] != space.shape:
+        raise ValueError(
+            f"The entry {key!r} needs {lead} batch axes and then the shape "
+            f"{space.shape} of its space. Received: shape={array.shape}. "
+            "Add the missing axes, or correct the space."
+        )
+    if _is_discrete(space):
+        return (array.astype("int64") - _start(space)).astype("int32")
+    return array.astype("float32", copy=False)
+
+
+def _from_model(space, values):
+    if _is_discrete(space):
+        return (values.astype("int64") + _start(space)).astype(space.dtype)
+    return _scale(space, np.clip(values.astype("float64"), -1, 1))
+
+
+def _scale(space, values):
+    """Maps float64 values in [-1, 1] to the bounds of a `Box`."""
+    bounded = space.bounded_below & space.bounded_above
+    low = np.where(bounded, space.low, -1).astype("float64")
+    high = np.where(bounded, space.high, 1).astype("float64")
+    share = (values + 1) / 2
+    scaled = np.where(bounded, (1 - share) * low + share * high, values)
+    scaled = np.clip(
+        scaled,
+        np.where(space.bounded_below, space.low, -np.inf),
+        np.where(space.bounded_above, space.high, np.inf),
+    )
+    if space.dtype.kind in "iu":
+        scaled = np.rint(scaled)
+    # Ends are copied from the bounds: float64 cannot hold all large integers.
+    end = bounded & (np.abs(values) == 1)
+    ends = np.where(values < 0, space.low, space.high)
+    return np.where(end, ends, np.where(end, 0, scaled).astype(space.dtype))

@@ -1,0 +1,109 @@
+import json
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from keras_dreamer.space_config import from_config
+from keras_dreamer.space_config import to_config
+
+INTEGERS = ["int8", "uint8", "int16", "uint32", "int64"]
+
+
+@st.composite
+def boxes(draw):
+    dtype = np.dtype(
+        draw(st.sampled_from([*INTEGERS, "float16", "float32", "float64"]))
+    )
+    shape = tuple(draw(st.lists(st.integers(1, 3), max_size=3)))
+    size = int(np.prod(shape))
+    numbers = st.integers(0, 100) if dtype.kind in "iu" else st.floats(-9, 9)
+    ends = draw(
+        st.lists(st.tuples(numbers, numbers), min_size=size, max_size=size)
+    )
+    low = np.array([min(pair) for pair in ends], "float64")
+    high = np.array([max(pair) for pair in ends], "float64")
+    if dtype.kind != "u":
+        unbounded = draw(st.lists(st.booleans(), min_size=size, max_size=size))
+        low[unbounded] = -np.inf
+    low, high = low.reshape(shape), high.reshape(shape)
+    if dtype.kind == "f":
+        low, high = low.astype(dtype), high.astype(dtype)
+    return spaces.Box(low, high, dtype=dtype.type)
+
+
+def leaf_spaces():
+    counts = st.lists(st.integers(1, 5), min_size=1, max_size=4)
+    return st.one_of(
+        boxes(),
+        st.builds(
+            spaces.Discrete,
+            st.integers(1, 9),
+            start=st.integers(-5, 5),
+            dtype=st.sampled_from([np.int64, np.int32]),
+        ),
+        counts.map(spaces.MultiDiscrete),
+        counts.map(
+            lambda nvec: spaces.MultiDiscrete([nvec, nvec], start=[nvec, nvec])
+        ),
+        st.integers(1, 5).map(spaces.MultiBinary),
+        counts.map(spaces.MultiBinary),
+        st.just(spaces.Box(0, 1, (2,), dtype=np.bool_)),
+    )
+
+
+def nested_spaces():
+    return st.recursive(
+        leaf_spaces(),
+        lambda children: st.one_of(
+            st.dictionaries(
+                st.text("abc", min_size=1), children, min_size=1, max_size=3
+            ).map(spaces.Dict),
+            st.lists(children, min_size=1, max_size=3).map(spaces.Tuple),
+        ),
+        max_leaves=4,
+    )
+
+
+@hypothesis.settings(max_examples=60, derandomize=True, deadline=None)
+@hypothesis.given(nested_spaces())
+def test_round_trip_through_json(space):
+    text = json.dumps(to_config(space), allow_nan=False)
+    restored = from_config(json.loads(text))
+    assert restored == space
+    assert to_config(restored) == to_config(space)
+
+
+def test_bounds_are_kept_exactly():
+    low = np.array([0.1, -np.inf, -3.0], "float32")
+    high = np.array([np.inf, 7.7, 1e30], "float32")
+    restored = from_config(to_config(spaces.Box(low, high)))
+    np.testing.assert_array_equal(restored.low, low)
+    np.testing.assert_array_equal(restored.high, high)
+
+
+def test_integer_bounds_at_infinity_stay_unbounded():
+    space = spaces.Box(-np.inf, np.inf, (2,), np.int32)
+    restored = from_config(to_config(space))
+    assert not restored.bounded_below.any()
+    assert not restored.bounded_above.any()
+    assert restored.high[0] == space.high[0] == 2**31 - 1
+
+
+def test_equal_bounds_are_stored_once():
+    assert to_config(spaces.Box(-1, 1, (100,))) == {
+        "type": "Box",
+        "low": -1.0,
+        "high": 1.0,
+        "shape": [100],
+        "dtype": "float32",
+    }
+
+
+def test_unknown_spaces_are_refused():
+    with pytest.raises(ValueError, match="needs to be one of.*Text"):
+        to_config(spaces.Text(3))
+    with pytest.raises(ValueError, match="type='Text'.*to_config"):
+        from_config({"type": "Text"})
