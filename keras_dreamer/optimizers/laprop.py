@@ -127,8 +127,8 @@ class LaProp(keras.optimizers.Optimizer):
         step_size, correction = learning_rate
         index = self._get_variable_index(variable)
         dtype = self._nu[index].dtype
-        # TensorFlow's sparse gradients become dense: the moments are dense.
-        g = ops.cast(ops.convert_to_tensor(gradient), dtype)
+        # Reshaping makes TensorFlow's sparse gradients dense, as the moments.
+        g = ops.cast(ops.reshape(gradient, variable.shape), dtype)
         p, nu, mu = (
             ops.cast(x, dtype)
             for x in (variable, self._nu[index], self._mu[index])
