@@ -25,8 +25,9 @@ class ReplayDataset(keras.utils.PyDataset):
 
     Example:
 
-    >>> dataset = kd.replay.ReplayDataset(replay, batch_size=16)
-    >>> model.fit(dataset, epochs=10, steps_per_epoch=1000)
+    >>> dataset = keras_dreamer.replay.ReplayDataset(replay, batch_size=16)
+    >>> dataset.batch_length  # model.fit(dataset, steps_per_epoch=1000)
+    64
     """
 
     def __init__(

@@ -45,8 +45,11 @@ class Replay:
 
     Example:
 
-    >>> replay = kd.replay.Replay(kd.Config(size="12m"), envs)
-    >>> replay.predicted_nbytes(steps=250_000)
+    >>> config = keras_dreamer.Config(size="12m")
+    >>> envs = keras_dreamer.envs.make("gym:Pendulum-v1", num_envs=16)
+    >>> replay = keras_dreamer.replay.Replay(config, envs, dtype="bfloat16")
+    >>> replay.step_nbytes, replay.predicted_nbytes(steps=250_000)
+    (4151, 1045653504)
     """
 
     def __init__(
