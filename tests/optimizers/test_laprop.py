@@ -229,6 +229,12 @@ def test_moments_of_half_precision_variables_are_float32(dtype):
     np.testing.assert_allclose(change, [-0.25, -0.25], rtol=0.01)
 
 
+def test_nothing_else_regularises_or_clips():
+    config = LaProp().get_config()
+    names = ["weight_decay", "clipnorm", "global_clipnorm", "clipvalue"]
+    assert [config[name] for name in names] == [None] * 4
+
+
 def test_gradients_are_accumulated_before_the_update():
     optimizer = LaProp(0.5, warmup=1, gradient_accumulation_steps=2)
     values = [x for (x,) in run(optimizer, [1.0], [[1.0]] * 4)]

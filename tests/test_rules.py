@@ -1,0 +1,151 @@
+"""Rules about the code itself, so that nobody has to remember them."""
+
+import ast
+import functools
+import importlib
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+TESTS = ROOT / "tests"
+PACKAGE = ROOT / "keras_dreamer"
+MODULES = sorted(
+    path.relative_to(PACKAGE)
+    for path in PACKAGE.rglob("*.py")
+    if path.name != "__init__.py"
+)
+MODULE_LINES = 300
+FUNCTION_LINES = 45
+
+# The items of the specification: 1.1 to 1.12, 2.1 to 2.17 and so on, and its
+# algorithms.
+SECTIONS = {1: 12, 2: 17, 3: 20, 4: 9, 5: 11, 6: 5, 7: 7}
+ITEMS = [
+    *(f"{s}.{i + 1}" for s, items in SECTIONS.items() for i in range(items)),
+    *"ABCDEFGHIJK",
+]
+SOURCE_MAP = ROOT / "docs" / "source_map.md"
+
+
+@functools.cache
+def parse(path):
+    return ast.parse(path.read_text())
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_module_has_a_test_file(module):
+    test_file = TESTS / module.parent / f"test_{module.name}"
+    assert test_file.exists(), f"{module} has no tests. Create {test_file}."
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_module_imports_no_backend(module):
+    if module.parts[0] == "backend":
+        return
+    imported = set()
+    for node in ast.walk(parse(PACKAGE / module)):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add((node.module or "").split(".")[0])
+    backends = imported & {"jax", "jaxlib", "torch", "tensorflow"}
+    assert not backends, f"{module} imports {backends}. Use `keras.ops`."
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_module_is_short(module):
+    lines = len((PACKAGE / module).read_text().splitlines())
+    assert lines <= MODULE_LINES, f"{module} has {lines} lines. Split it."
+
+
+def body_lines(function):
+    """Counts the lines of a function below its docstring."""
+    body = function.body
+    if ast.get_docstring(function) is not None:
+        body = body[1:]
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_functions_are_short(module):
+    long = {
+        node.name: body_lines(node)
+        for node in ast.walk(parse(PACKAGE / module))
+        if isinstance(node, ast.FunctionDef)
+        and body_lines(node) > FUNCTION_LINES
+    }
+    assert not long, f"{module} has functions of too many lines: {long}."
+
+
+def source_map_rows():
+    """Returns {item: (function cell, test cell)} of the table."""
+    rows = re.findall(
+        r"^\| *([1-7]\.\d+|[A-K])\b[^|]*\|([^|]*)\|([^|]*)\|$",
+        SOURCE_MAP.read_text(),
+        re.MULTILINE,
+    )
+    items = [item for item, *_ in rows]
+    repeated = {item for item in items if items.count(item) > 1}
+    assert not repeated, f"{SOURCE_MAP.name} repeats {sorted(repeated)}."
+    return {item: cells for item, *cells in rows}
+
+
+def names_in(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def resolve(name):
+    """Imports `keras_dreamer.module.object.attribute`."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError as error:
+            if not name.startswith(error.name):
+                raise
+            continue
+        for part in parts[end:]:
+            found = getattr(found, part)
+        return found
+    raise ModuleNotFoundError(name)
+
+
+def defined_tests(path):
+    return {
+        node.name
+        for node in ast.walk(parse(ROOT / path))
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def test_source_map_has_every_item():
+    missing = [item for item in ITEMS if item not in source_map_rows()]
+    assert not missing, f"{SOURCE_MAP.name} has no row for {missing}."
+
+
+def test_source_map_rows_name_a_function_and_a_test_or_a_reason():
+    for item, (function, test) in source_map_rows().items():
+        if function.strip().startswith("—"):  # Left out, for a reason.
+            assert len(function.split()) > 3, f"{item}: why is it left out?"
+            continue
+        assert names_in(function), f"{item} names no function."
+        assert names_in(test), f"{item} names no test."
+
+
+def test_source_map_functions_exist():
+    for item, (function, _) in source_map_rows().items():
+        for name in names_in(function):
+            try:
+                resolve(name)
+            except (ImportError, AttributeError) as error:
+                pytest.fail(f"{item}: {name} does not exist: {error}")
+
+
+def test_source_map_tests_exist():
+    for item, (_, test) in source_map_rows().items():
+        for name in names_in(test):
+            path, _, function = name.partition("::")
+            assert (ROOT / path).is_file(), f"{item}: there is no {path}."
+            assert function in defined_tests(path), f"{item}: no {name}."
