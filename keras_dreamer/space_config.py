@@ -92,11 +92,11 @@ def _expand(bound, shape, dtype, infinity):
 
 
 def _describe_discrete(space):
-    return {
-        "n": int(space.n),
-        "start": int(space.start),
-        "dtype": space.dtype.name,
-    }
+    config = {"n": int(space.n), "start": int(space.start)}
+    # Old gymnasium versions know no other dtype, nor the argument.
+    if space.dtype != np.int64:
+        config["dtype"] = space.dtype.name
+    return config
 
 
 def _describe_multi_discrete(space):
