@@ -212,8 +212,10 @@ def test_unbounded_dimension_gets_the_clipped_sample():
 def test_actions_of_mixed_kinds():
     space = spaces.Dict(
         move=spaces.Box(-2, 2, (2,)),
-        fire=spaces.Discrete(4, start=5, dtype=np.int32),
-        keys=spaces.Tuple([spaces.MultiBinary(3), spaces.MultiDiscrete([2])]),
+        fire=spaces.Discrete(4, start=5),
+        keys=spaces.Tuple(
+            [spaces.MultiBinary(3), spaces.MultiDiscrete([2], dtype=np.int16)]
+        ),
         flag=spaces.Box(0, 1, (), dtype=np.bool_),
         only=spaces.Discrete(1),
     )
@@ -227,9 +229,9 @@ def test_actions_of_mixed_kinds():
     }
     action = from_model(space, values, "action")
     assert action["fire"].tolist() == [5, 8]
-    assert action["fire"].dtype == "int32"
+    assert action["fire"].dtype == "int64"
     assert action["only"].dtype == "int64"
-    assert action["keys"][0].dtype == "int8"
+    assert [entry.dtype for entry in action["keys"]] == ["int8", "int16"]
     assert action["flag"].tolist() == [False, True]
     assert batch_space(space, 2).contains(action)
 
