@@ -223,3 +223,20 @@ class TestSuite:
     def test_bounds_are_those_of_the_task(self):
         envs = make("dmc:quadruped_walk")
         assert envs.single_action_space.high.max() == 1.1
+
+    def test_task_that_asks_for_a_rendering_context_needs_none(self):
+        envs = make("dmc:quadruped_escape")
+        observation, _ = envs.reset()
+        assert observation["rangefinder"].shape == (1, 20)
+
+    @pytest.mark.slow
+    def test_every_task_runs(self):
+        from dm_control import suite
+
+        for domain, task in suite.ALL_TASKS:
+            envs = make(f"dmc:{domain}_{task}", action_repeat=2)
+            envs.reset()
+            action = np.zeros(envs.action_space.shape)
+            observation, *_ = envs.step(action)
+            assert envs.observation_space.contains(observation)
+            envs.close()
