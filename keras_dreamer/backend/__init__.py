@@ -2,8 +2,8 @@
 
 Each module offers the same names:
 
-- `scan(step, carry, inputs)`: loop over the first axis, with gradients.
-- `block_matmul(x, kernel)`: product with a block-diagonal matrix.
+- `on_cpu()`: whether computations run on the CPU.
+- `scan(step, carry, inputs, length)`: loop with gradients.
 - `Trainer`: mixin of the model with the training step and access to the
   newest variables while `fit` runs.
 """
@@ -12,15 +12,15 @@ import keras
 
 if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import Trainer
-    from keras_dreamer.backend.jax import block_matmul
+    from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import scan
 elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import Trainer
-    from keras_dreamer.backend.tensorflow import block_matmul
+    from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import scan
 elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import Trainer
-    from keras_dreamer.backend.torch import block_matmul
+    from keras_dreamer.backend.torch import on_cpu
     from keras_dreamer.backend.torch import scan
 else:
     raise ValueError(
@@ -30,4 +30,4 @@ else:
         "imported."
     )
 
-__all__ = ["Trainer", "block_matmul", "scan"]
+__all__ = ["Trainer", "on_cpu", "scan"]

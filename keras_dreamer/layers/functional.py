@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_dreamer.backend import block_matmul
+from keras_dreamer.backend import on_cpu
 
 
 class FunctionalLayer(keras.layers.Layer):
@@ -44,7 +44,7 @@ class FunctionalLayer(keras.layers.Layer):
 
 def _cast(weight, dtype):
     # The scales of the norms stay in float32 (item 1.12).
-    dtype = dtype if weight.autocast else weight.dtype
+    dtype = weight.dtype if weight.name == "scale" else dtype
     return ops.cast(ops.convert_to_tensor(weight), dtype)
 
 
@@ -72,6 +72,26 @@ def dense(tensors, x):
 def block_dense(tensors, x):
     """Returns `x[g] @ kernel[g] + bias[g]` for every block g (item 1.2)."""
     return block_matmul(x, tensors["kernel"]) + tensors["bias"]
+
+
+def block_matmul(x, kernel):
+    """Multiplies `(..., G * I)` with `(G, I, O)` by blocks, `(..., G * O)`."""
+    blocks, features, units = kernel.shape
+    if on_cpu():
+        # One product a block: compilers lay the batched product out as
+        # [G, O, ...] on CPUs, which costs twice the time.
+        parts = [
+            ops.matmul(
+                x[..., index * features : (index + 1) * features],
+                kernel[index],
+            )
+            for index in range(blocks)
+        ]
+        return ops.concatenate(parts, axis=-1)
+    batch = tuple(x.shape[:-1])
+    x = ops.reshape(x, (*batch, blocks, features))
+    product = ops.einsum("...gi,gio->...go", x, kernel)
+    return ops.reshape(product, (*batch, blocks * units))
 
 
 def rms_norm(tensors, x, epsilon=1e-4):

@@ -153,29 +153,45 @@ class RSSM(FunctionalLayer):
             `deter` `(B, T, D)`, `stoch` `(B, T, S * C)` with straight-through
             gradients, `logits` `(B, T, S, C)`, unmixed.
         """
+        tensors, inputs = self._hoist(tensors, tokens, action, is_first)
+        inputs = _swap_batch_and_time([*inputs, noise])
+
+        def step(carry, inputs):
+            return self._filter(tensors, carry, *inputs)
+
+        _, states = scan(step, carry, inputs, tokens.shape[1])
+        return _swap_batch_and_time(states)
+
+    def observe_step(self, tensors, carry, tokens, action, is_first, noise):
+        """Filters one observation; `observe` without the time axis.
+
+        Returns:
+            `deter` `(N, D)` and `stoch` `(N, S * C)`.
+        """
+        tensors, inputs = self._hoist(tensors, tokens, action, is_first)
+        return self._filter(tensors, carry, *inputs, noise)[0]
+
+    def _hoist(self, tensors, tokens, action, is_first):
+        """Computes for all steps at once what needs no state."""
         keep = ops.cast(ops.logical_not(is_first), self.compute_dtype)
         keep = keep[..., None]
         tensors = self.gru.split_mix(tensors)
-        # What does not depend on the state is computed for all steps at once.
         action = self.gru.embed_action(tensors, action * keep)
         kernel = tensors["obs0"]["kernel"]
         tokens = ops.matmul(tokens, kernel[self.deter :])
         tokens = tokens + tensors["obs0"]["bias"]
+        tensors = {**tensors, "obs0deter": kernel[: self.deter]}
+        return tensors, (keep, action, tokens)
 
-        def step(carry, inputs):
-            keep, action, tokens, noise = inputs
-            deter, stoch = (state * keep for state in carry)
-            deter = self.gru.step(tensors, deter, stoch, action)
-            x = ops.matmul(deter, kernel[: self.deter]) + tokens
-            logits = self._posterior(tensors, x)
-            stoch = self._sample(logits, noise)
-            return (deter, stoch), (deter, stoch, logits)
+    def _filter(self, tensors, carry, keep, action, tokens, noise):
+        deter, stoch = (state * keep for state in carry)
+        deter = self.gru.step(tensors, deter, stoch, action)
+        x = ops.matmul(deter, tensors["obs0deter"]) + tokens
+        logits = self._posterior(tensors, x)
+        stoch = self._sample(logits, noise)
+        return (deter, stoch), (deter, stoch, logits)
 
-        inputs = [keep, action, tokens, noise]
-        _, outputs = scan(step, carry, _swap_batch_and_time(inputs))
-        return _swap_batch_and_time(outputs)
-
-    def imagine(self, tensors, carry, policy, noise):
+    def imagine(self, tensors, carry, policy, noise, length):
         """Rolls the model forward under a policy (item 2.8, Algorithm C).
 
         Args:
@@ -186,6 +202,7 @@ class RSSM(FunctionalLayer):
                 `(N, actions)` encoding.
             noise: pair of the action noise, a nest of `(H, N, ...)`, and the
                 latents' noise, `(H, N, S)` or `None` for the mode.
+            length: int. H, number of steps.
 
         Returns:
             States and actions after the start, time first: `deter`
@@ -202,7 +219,7 @@ class RSSM(FunctionalLayer):
             stoch = self._sample(logits, noise[1])
             return (deter, stoch), (deter, stoch, action)
 
-        _, outputs = scan(step, carry, noise)
+        _, outputs = scan(step, carry, noise, length)
         return outputs
 
     def _posterior(self, tensors, x):

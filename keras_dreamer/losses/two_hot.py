@@ -41,7 +41,7 @@ class TwoHot:
 
     def __init__(self, logits, bins):
         self.logits = ops.cast(logits, "float32")
-        self.bins = bins
+        self.bins = ops.convert_to_tensor(bins, "float32")
         # Shared by both losses on the same logits.
         self.log_total = ops.logsumexp(self.logits, axis=-1)
 
@@ -52,7 +52,7 @@ class TwoHot:
         summing both halves and adding them is 0 on paper only, since
         compilers contract products and sums into fused operations.
         """
-        middle = len(self.bins) // 2
+        middle = self.bins.shape[0] // 2
         peak = ops.stop_gradient(ops.max(self.logits, axis=-1, keepdims=True))
         weights = ops.exp(self.logits - peak)
         low = ops.flip(weights[..., :middle], axis=-1)
@@ -79,8 +79,8 @@ def _neighbours(target, bins):
     """Returns the bins around the targets and the weight of the upper one."""
     below = ops.searchsorted(bins, ops.reshape(target, (-1,)), side="right")
     below = ops.reshape(ops.cast(below, "int32") - 1, ops.shape(target))
-    above = ops.clip(below + 1, 0, len(bins) - 1)
-    below = ops.clip(below, 0, len(bins) - 1)
+    above = ops.clip(below + 1, 0, bins.shape[0] - 1)
+    below = ops.clip(below, 0, bins.shape[0] - 1)
     lower, upper = ops.take(bins, below), ops.take(bins, above)
     gap = ops.maximum(upper - lower, np.float32(1e-30))
     return below, above, ops.clip((target - lower) / gap, 0.0, 1.0)

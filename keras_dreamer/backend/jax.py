@@ -1,0 +1,128 @@
+"""JAX: stateless training step, jitted with donated state."""
+
+import jax
+import keras
+
+from keras_dreamer.backend.exchange import run_step
+
+
+def on_cpu():
+    """Tells whether computations run on the CPU."""
+    return jax.default_backend() == "cpu"
+
+
+def scan(step, carry, inputs, length):
+    """Applies `step` to every entry of the first axis.
+
+    Args:
+        step: function `(carry, inputs_t) -> (carry, outputs_t)`.
+        carry: nest of tensors.
+        inputs: nest of `(length, ...)` tensors; `None` stays `None`.
+        length: int.
+
+    Returns:
+        The last carry and the nest of `(length, ...)` outputs.
+    """
+    return jax.lax.scan(step, carry, inputs, length)
+
+
+class Trainer:
+    """Training step and newest variables on JAX."""
+
+    def train_step(self, state, data):
+        trainable, non_trainable, optimizer, metrics = state
+        gradient = jax.value_and_grad(self._scoped_loss, has_aux=True)
+        (_, (update, non_trainable)), gradients = gradient(
+            trainable, non_trainable, data[0]
+        )
+        trainable, optimizer = self.optimizer.stateless_apply(
+            optimizer, gradients, trainable
+        )
+        scope = keras.StatelessScope(
+            zip(self.metrics_variables, metrics, strict=True)
+        )
+        with scope:
+            logs = self.track_update(update)
+        metrics = [scope.get_current_value(v) for v in self.metrics_variables]
+        return logs, (trainable, non_trainable, optimizer, metrics)
+
+    def _scoped_loss(self, trainable, non_trainable, batch):
+        variables = self.trainable_variables + self.non_trainable_variables
+        scope = keras.StatelessScope(
+            zip(variables, trainable + non_trainable, strict=True)
+        )
+        with scope:
+            update = self.update_terms(batch)
+        changed = [
+            scope.get_current_value(v) for v in self.non_trainable_variables
+        ]
+        return update.total, (update, changed)
+
+    def make_train_function(self, force=False):
+        if self.train_function is not None and not force:
+            return
+        super().make_train_function(force)
+        inner, exchange = self.train_function, self.exchange
+
+        def step(state, iterator):
+            def call(batch):
+                logs, exchange.state = inner(state, iter(((batch,),)))
+                return logs
+
+            return run_step(exchange, iterator, call), exchange.state
+
+        self.train_function = step
+
+    def compile_function(self, function, variables):
+        """Returns `function` compiled, reading the newest `variables`."""
+
+        @jax.jit
+        def run(values, *args):
+            with keras.StatelessScope(zip(variables, values, strict=True)):
+                return function(*args)
+
+        return lambda *args: run(self.newest(variables), *args)
+
+    def newest(self, variables):
+        """Returns the values of variables, also while `fit` runs."""
+        if self._jax_state_synced or self.exchange.state is None:
+            return [v.value for v in variables]
+        where = self._positions()
+        return [
+            self.exchange.state[group][index]
+            for group, index in (where[id(v)] for v in variables)
+        ]
+
+    def blend(self, targets, sources, rate):
+        """Moves variables towards others: an exponential average."""
+        blended = _blend(self.newest(targets), self.newest(sources), rate)
+        if self._jax_state_synced or self.exchange.state is None:
+            for variable, value in zip(targets, blended, strict=True):
+                variable.assign(value)
+            return
+        # Keras holds the state of a running `fit` twice: in its loop and,
+        # for callbacks that ask for the model's variables, in `_jax_state`.
+        copies = list(self._jax_state.values())
+        where = self._positions()
+        for variable, value in zip(targets, blended, strict=True):
+            group, index = where[id(variable)]
+            self.exchange.state[group][index] = value
+            copies[group][index] = value
+
+    def _positions(self):
+        if not self.exchange.positions:
+            groups = (self.trainable_variables, self.non_trainable_variables)
+            self.exchange.positions = {
+                id(variable): (group, index)
+                for group, members in enumerate(groups)
+                for index, variable in enumerate(members)
+            }
+        return self.exchange.positions
+
+
+@jax.jit
+def _blend(targets, sources, rate):
+    return [
+        rate * source + (1 - rate) * target
+        for target, source in zip(targets, sources, strict=True)
+    ]

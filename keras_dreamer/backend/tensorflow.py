@@ -1,0 +1,114 @@
+"""TensorFlow: training step with a gradient tape, in one `tf.function`."""
+
+import tensorflow as tf
+
+from keras_dreamer.backend.exchange import run_step
+
+
+def on_cpu():
+    """Tells whether computations run on the CPU."""
+    return not tf.config.list_logical_devices("GPU")
+
+
+def scan(step, carry, inputs, length):
+    """Applies `step` to every entry of the first axis.
+
+    `keras.ops.scan` loses outputs that are not shaped like the carry and has
+    no gradient under XLA: it doesn't tell XLA the number of steps.
+
+    Args:
+        step: function `(carry, inputs_t) -> (carry, outputs_t)`.
+        carry: nest of tensors.
+        inputs: nest of `(length, ...)` tensors; `None` stays `None`.
+        length: int.
+
+    Returns:
+        The last carry and the nest of `(length, ...)` outputs.
+    """
+    # Read from tensor arrays: the gradient of indexing a tensor is as large
+    # as the whole tensor at every step.
+    inputs = _map(
+        lambda x: tf.TensorArray(
+            x.dtype, length, clear_after_read=False
+        ).unstack(x),
+        inputs,
+    )
+
+    def body(index, carry, arrays):
+        carry, outputs = step(carry, _map(lambda x: x.read(index), inputs))
+        arrays = _map(lambda a, x: a.write(index, x), arrays, outputs)
+        return index + 1, carry, arrays
+
+    arrays = _map(
+        lambda x: tf.TensorArray(x.dtype, length, element_shape=x.shape),
+        _output_specs(step, carry, inputs),
+    )
+    _, carry, arrays = tf.while_loop(
+        lambda index, *_: index < length,
+        body,
+        (0, carry, arrays),
+        maximum_iterations=length,
+    )
+    return carry, _map(lambda array: array.stack(), arrays)
+
+
+def _output_specs(step, carry, inputs):
+    """Traces `step` once for the shapes and dtypes of its outputs."""
+
+    @tf.function(autograph=False)
+    def outputs():
+        return step(carry, _map(lambda x: x.read(0), inputs))[1]
+
+    return outputs.get_concrete_function().structured_outputs
+
+
+def _map(function, nest, *others):
+    return tf.nest.map_structure(
+        lambda x, *more: None if x is None else function(x, *more),
+        nest,
+        *others,
+    )
+
+
+class Trainer:
+    """Training step and newest variables on TensorFlow."""
+
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            update = self.update_terms(data[0])
+        weights = self.trainable_variables
+        gradients = tape.gradient(update.total, [w.value for w in weights])
+        self.optimizer.apply(gradients, weights)
+        return self.track_update(update)
+
+    def make_train_function(self, force=False):
+        if self.train_function is not None and not force:
+            return
+        super().make_train_function(force)
+        inner, exchange = self.train_function, self.exchange
+
+        def step(iterator):
+            return run_step(
+                exchange, iterator, lambda batch: inner(iter(((batch,),)))
+            )
+
+        self.train_function = step
+
+    def compile_function(self, function, variables):
+        """Returns `function` compiled, reading the newest `variables`."""
+        del variables  # Captured by the function itself.
+        return tf.function(function, autograph=False)
+
+    def newest(self, variables):
+        """Returns the values of variables, also while `fit` runs."""
+        return [v.value for v in variables]
+
+    def blend(self, targets, sources, rate):
+        """Moves variables towards others: an exponential average."""
+        _blend(self.newest(targets), self.newest(sources), tf.constant(rate))
+
+
+@tf.function(autograph=False)
+def _blend(targets, sources, rate):
+    for target, source in zip(targets, sources, strict=True):
+        target.assign(rate * source + (1 - rate) * target)

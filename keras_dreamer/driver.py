@@ -1,0 +1,215 @@
+"""Steps the environments with the current policy and feeds the replay."""
+
+import collections
+import dataclasses
+
+import keras
+import numpy as np
+
+from keras_dreamer import spaces
+from keras_dreamer.envs.transitions import Transitions
+from keras_dreamer.models.acting import next_state
+
+
+@dataclasses.dataclass(frozen=True)
+class Episode:
+    """A finished episode.
+
+    Attributes:
+        stream: int. Index of its environment.
+        episode_return: float. Sum of its rewards.
+        length: int. Agent steps after the reset.
+        step: int. Agent steps of all environments when it ended.
+    """
+
+    stream: int
+    episode_return: float
+    length: int
+    step: int
+
+
+class Driver:
+    """Collects transitions, one environment after the other.
+
+    One cycle (Algorithm K): all environments step, the policy acts on their
+    observations, then the transitions enter the replay one by one, so that
+    updates can run between them.
+
+    Args:
+        envs: what `keras_dreamer.envs.make` returns, or any gymnasium vector
+            environment.
+        model: `Dreamer`.
+        replay: `Replay`.
+
+    Attributes:
+        step: int. Transitions so far, over all environments.
+        env_steps: int. Simulator steps so far: an action that is repeated
+            counts every time, a reset does not count.
+        episodes: deque of finished `Episode`s, for callbacks to take.
+    """
+
+    def __init__(self, envs, model, replay):
+        _check_spaces(envs, model)
+        self.envs = envs
+        self.model = model
+        self.replay = replay
+        self.step = 0
+        self.env_steps = 0
+        self.episodes = collections.deque()
+        self._transitions = Transitions(envs)
+        self._returns = np.zeros(envs.num_envs)
+        self._lengths = np.zeros(envs.num_envs, "int64")
+        self._state = None
+        self._waiting = collections.deque()  # Rows the policy has not seen.
+        self._steps = None  # Transitions that are not in the replay yet.
+        self._streams = np.zeros(0, "int64")
+
+    def advance(self, limit=1):
+        """Adds the next transitions to the replay.
+
+        Args:
+            limit: int. At most so many; never more than what is left of the
+                environments' current step.
+
+        Returns:
+            int, the number of transitions added.
+        """
+        if not len(self._streams):
+            self._collect()
+        streams = self._streams[:limit]
+        count = len(streams)
+        steps = keras.tree.map_structure(lambda x: x[:count], self._steps)
+        self.replay.add_batch(steps, streams)
+        for stream, reward, ended, cost in zip(
+            streams,
+            steps["reward"],
+            steps["is_last"],
+            self._costs[:count],
+            strict=True,
+        ):
+            self._count(stream, reward, ended, cost)
+        self._steps = keras.tree.map_structure(
+            lambda x: x[count:], self._steps
+        )
+        self._streams = self._streams[count:]
+        self._costs = self._costs[count:]
+        return count
+
+    def _count(self, stream, reward, ended, cost):
+        self.step += 1
+        self.env_steps += int(cost)
+        self._returns[stream] += reward
+        self._lengths[stream] += 1
+        if not ended:
+            return
+        # The row of the reset is no step of the episode.
+        self.episodes.append(
+            Episode(
+                int(stream),
+                float(self._returns[stream]),
+                int(self._lengths[stream]) - 1,
+                self.step,
+            )
+        )
+        self._returns[stream] = 0.0
+        self._lengths[stream] = 0
+
+    def _collect(self):
+        """Acts on the next rows and queues their transitions."""
+        if self._state is None and not self._waiting:
+            self._waiting.extend(self._transitions.reset())
+        elif not self._waiting:
+            action = spaces.from_model(
+                self.envs.single_action_space, self._state["action"], "action"
+            )
+            self._waiting.extend(self._transitions.step(action))
+        rows = self._waiting.popleft()
+        observation = spaces.to_model(
+            self.envs.single_observation_space, rows.observation, "observation"
+        )
+        active = np.flatnonzero(rows.active)
+        self._check_finite(observation, rows.reward, active)
+        state = next_state(
+            self.model, observation, self._state, rows.is_first
+        )
+        self._state = _replace_rows(self._state, state, rows.active)
+        steps = {
+            "observation": observation,
+            "action": _zero_where(state["action"], rows.is_last),
+            "reward": rows.reward,
+            "is_first": rows.is_first,
+            "is_last": rows.is_last,
+            "is_terminal": rows.is_terminal,
+            "context": {"deter": state["deter"], "stoch": state["stoch"]},
+        }
+        self._steps = keras.tree.map_structure(lambda x: x[active], steps)
+        self._costs = rows.env_steps[active]
+        self._streams = active
+
+    def _check_finite(self, observation, reward, active):
+        """Stops before a bad value enters the replay."""
+        checked = {**observation, "reward": reward}
+        for key, value in checked.items():
+            if value.dtype.kind != "f":
+                continue
+            # -inf marks an observation that is not available (item 1.7).
+            bad = np.isnan(value) | np.isposinf(value)
+            if key not in observation:
+                bad = ~np.isfinite(value)
+            bad = bad.reshape(len(value), -1).any(axis=1)
+            wrong = [int(env) for env in active if bad[env]]
+            if wrong:
+                raise ValueError(
+                    f"The environment must return finite numbers. Received: "
+                    f"{key}={value[wrong[0]]} from env {wrong[0]} at step "
+                    f"{self._lengths[wrong[0]]} of its episode (agent step "
+                    f"{self.step}). Fix the environment; an observation that "
+                    "is not available may be -inf. The replay does not hold "
+                    "this step."
+                )
+
+
+def _replace_rows(old, new, active):
+    """Keeps the state of environments without a new row."""
+    if old is None or active.all():
+        return new
+
+    def choose(old, new):
+        shape = (-1, *(1,) * (new.ndim - 1))
+        return np.where(active.reshape(shape), new, old)
+
+    return keras.tree.map_structure(choose, old, new)
+
+
+def _zero_where(action, is_last):
+    """Zeroes the actions after the last step, as the reference does."""
+    action = {key: value.copy() for key, value in action.items()}
+    for value in action.values():
+        value[is_last] = 0
+    return action
+
+
+def _check_spaces(envs, model):
+    pairs = {
+        "observation": (
+            envs.single_observation_space,
+            model.observation_space,
+        ),
+        "action": (envs.single_action_space, model.action_space),
+    }
+    for name, (given, expected) in pairs.items():
+        given, expected = (spaces.leaves(s, name) for s in (given, expected))
+        differ = sorted(
+            key
+            for key in given.keys() | expected.keys()
+            if given.get(key) != expected.get(key)
+        )
+        if differ:
+            raise ValueError(
+                f"The environments' {name} space must be the model's. They "
+                f"differ in {differ}. Received: "
+                f"{[given.get(key) for key in differ]}, required: "
+                f"{[expected.get(key) for key in differ]}. Build the model "
+                "from the environments' `single_observation_space` and "
+                "`single_action_space`."
+            )

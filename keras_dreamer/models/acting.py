@@ -1,0 +1,111 @@
+"""Choosing actions: one step of filtering, then the policy (item 7.1)."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_dreamer import spaces
+from keras_dreamer.layers.inputs import concat_inputs
+from keras_dreamer.models.batch import one_hot_latents
+from keras_dreamer.models.noise import acting_noise
+
+
+def initial_state(model, batch_size):
+    """Returns the acting state before the first step, zeros."""
+    config = model.config
+    return {
+        "deter": np.zeros((batch_size, config.deter), "float32"),
+        "stoch": np.zeros((batch_size, config.stoch), "int32"),
+        "action": {
+            key: np.zeros((batch_size, *leaf.shape), leaf.dtype)
+            for key, leaf in model.action_leaves.items()
+        },
+    }
+
+
+def act(model, observation, state, is_first, deterministic):
+    """See `Dreamer.act`."""
+    observation = spaces.to_model(
+        model.observation_space, observation, "observation"
+    )
+    state = next_state(model, observation, state, is_first, deterministic)
+    action = spaces.from_model(model.action_space, state["action"], "action")
+    return action, state
+
+
+def next_state(model, observation, state, is_first, deterministic=False):
+    """Filters observations and samples actions, NumPy in and out.
+
+    Args:
+        model: `Dreamer`.
+        observation: dict of `(N, *shape)` arrays, as `spaces.to_model`
+            returns it.
+        state: `None` or what this function returned before.
+        is_first: `None` or `(N,)` bool array.
+        deterministic: bool. Whether to take the modes.
+
+    Returns:
+        Dict of arrays, see `Dreamer.act`.
+    """
+    count = len(next(iter(observation.values())))
+    if is_first is None:
+        is_first = np.full(count, state is None)
+    if state is None:
+        state = initial_state(model, count)
+    # Numbered noise: the same on every backend, and after a restart.
+    rng = np.random.default_rng([model.seed, model.actions_drawn])
+    model.actions_drawn += not deterministic
+    noise = acting_noise(
+        model.config, model.action_leaves, count, rng, deterministic
+    )
+    state = model.policy(observation, state, np.asarray(is_first), noise)
+    return keras.tree.map_structure(ops.convert_to_numpy, state)
+
+
+def policy_step(model, observation, state, is_first, noise):
+    """Filters one observation and samples actions, on tensors.
+
+    Args:
+        model: `Dreamer`.
+        observation: dict of `(N, *shape)`.
+        state: dict as `initial_state` returns it.
+        is_first: `(N,)` bool.
+        noise: what `acting_noise` returned.
+
+    Returns:
+        The next state, a dict of tensors.
+    """
+    nets = model.networks
+    tensors = {
+        name: getattr(nets, name).tensors() for name in ("enc", "dyn", "pol")
+    }
+    observation = {
+        key: ops.cast(observation[key], leaf.dtype)
+        for key, leaf in model.observation_leaves.items()
+    }
+    tokens = nets.enc.apply(tensors["enc"], observation)
+    previous = {
+        key: ops.cast(state["action"][key], leaf.dtype)
+        for key, leaf in model.action_leaves.items()
+    }
+    action = concat_inputs(nets.pol.leaves, previous, tokens.dtype)
+    carry = (
+        ops.cast(state["deter"], tokens.dtype),
+        one_hot_latents(model, ops.convert_to_tensor(state["stoch"])),
+    )
+    posterior_noise, action_noise = noise
+    deter, stoch = nets.dyn.observe_step(
+        tensors["dyn"], carry, tokens, action, is_first, posterior_noise
+    )
+    features = ops.concatenate([deter, stoch], axis=-1)
+    policies = nets.pol.distributions(nets.pol.apply(tensors["pol"], features))
+    config = model.config
+    one_hot = ops.reshape(stoch, (-1, config.stoch, config.classes))
+    return {
+        "deter": deter,
+        "stoch": ops.cast(ops.argmax(one_hot, axis=-1), "int32"),
+        "action": {
+            key: policy.sample(action_noise[key])
+            for key, policy in policies.items()
+        },
+    }

@@ -1,0 +1,355 @@
+"""The agent as a Keras model."""
+
+import functools
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_dreamer import backend
+from keras_dreamer import spaces
+from keras_dreamer.backend.exchange import Exchange
+from keras_dreamer.config import Config
+from keras_dreamer.losses.returns import update_percentiles
+from keras_dreamer.models import acting
+from keras_dreamer.models import fitting
+from keras_dreamer.models import learning
+from keras_dreamer.models import noise as noise_module
+from keras_dreamer.models import official
+from keras_dreamer.models.batch import prepare_batch
+from keras_dreamer.models.networks import Networks
+from keras_dreamer.models.terms import LossTerms
+from keras_dreamer.models.terms import UpdateMeans
+from keras_dreamer.models.terms import metric_names
+from keras_dreamer.models.terms import weighted_total
+
+
+@keras.saving.register_keras_serializable(package="keras_dreamer")
+class Dreamer(backend.Trainer, keras.Model):
+    """DreamerV3: learns a world model and acts by what it imagines.
+
+    Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), and
+    danijar/dreamerv3 at e3f0224.
+
+    Args:
+        observation_space: gymnasium space of one environment. Pictures,
+            texts, sequences and graphs are refused.
+        action_space: gymnasium space of one environment.
+        config: `Config`, or its dict.
+        seed: int. Seed of the initial weights, of the noise of updates and of
+            the noise of actions.
+
+    Example:
+
+    >>> space = gymnasium.spaces.Box(-1, 1, (3,))
+    >>> config = keras_dreamer.Config(size="small")
+    >>> model = keras_dreamer.Dreamer(space, space, config)
+    >>> action, state = model.act(np.zeros((1, 3)))
+    >>> action.shape
+    (1, 3)
+    """
+
+    def __init__(
+        self, observation_space, action_space, config=None, seed=0, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.observation_space = observation_space
+        self.action_space = action_space
+        self.config = config or Config()
+        self.seed = seed
+        _refuse_float16(self.dtype_policy)
+        observation = spaces.leaves(observation_space, "observation")
+        action = spaces.leaves(action_space, "action")
+        self.observation_leaves = observation
+        self.action_leaves = action
+        self.networks = Networks(
+            observation, action, self.config, seed, dtype=self.dtype_policy
+        )
+        self.retnorm_low = self._percentile("retnorm_low")
+        self.retnorm_high = self._percentile("retnorm_high")
+        self.noise_seed = keras.random.SeedGenerator(seed)
+        names = metric_names(observation, action)
+        self.means = UpdateMeans(names)
+        self.exchange = Exchange(names)
+        self.actions_drawn = 0  # Acting draws its noise by number.
+        self.policy = self.compile_function(
+            functools.partial(acting.policy_step, self),
+            self.networks.acting_weights(),
+        )
+        self.built = True
+
+    def _percentile(self, name):
+        return self.add_weight(
+            name=name,
+            shape=(),
+            initializer="zeros",
+            dtype="float32",
+            trainable=False,
+            autocast=False,
+        )
+
+    # Learning.
+
+    def loss_terms(self, batch, noise, training=True):
+        """Returns every loss term, the fresh latents and the metrics.
+
+        Args:
+            batch: nest that `ReplayDataset.draw()` returns.
+            noise: nest that `sample_noise` or `mode_noise` returns.
+            training: bool. Whether the return percentiles move.
+
+        Returns:
+            `LossTerms`.
+        """
+        nets, config = self.networks, self.config
+        batch = prepare_batch(self, batch)
+        tensors = nets.tensors()
+        fixed = nets.tensors(stop_gradient=True)
+        posterior, terms, metrics = learning.observe(
+            nets, tensors, batch, noise, config
+        )
+        dream = learning.imagine(nets, fixed, posterior, noise, config)
+        dream_terms, returns, dream_metrics = learning.actor_critic_terms(
+            nets,
+            tensors,
+            fixed,
+            dream,
+            batch,
+            lambda returns: self._return_scale(returns, training),
+            config,
+        )
+        terms.update(dream_terms)
+        terms["repval"] = learning.replay_value_term(
+            nets, tensors, posterior, batch, returns, config
+        )
+        metrics.update(dream_metrics)
+        return self._assemble(posterior, terms, metrics)
+
+    def _return_scale(self, returns, training):
+        """Moves the percentiles, then reads them (item 3.8)."""
+        low, high = map(
+            ops.convert_to_tensor, (self.retnorm_low, self.retnorm_high)
+        )
+        if training:
+            c = self.config
+            percentiles = (c.retnorm_perclo, c.retnorm_perchi)
+            low, high = update_percentiles(
+                low, high, returns, c.retnorm_rate, percentiles
+            )
+            self.retnorm_low.assign(low)
+            self.retnorm_high.assign(high)
+        return low, ops.maximum(high - low, self.config.retnorm_limit)
+
+    def _assemble(self, posterior, terms, metrics):
+        total = weighted_total(terms, self.config.loss_scales)
+        one_hot = ops.reshape(
+            ops.stop_gradient(posterior.stoch),
+            (*posterior.stoch.shape[:-1], self.config.stoch, -1),
+        )
+        latents = {
+            "deter": ops.stop_gradient(posterior.deter),
+            "stoch": ops.cast(ops.argmax(one_hot, axis=-1), "int32"),
+        }
+        metrics = {
+            "loss": total,
+            **{f"loss/{name}": ops.mean(x) for name, x in terms.items()},
+            "retnorm/lo": ops.convert_to_tensor(self.retnorm_low),
+            "retnorm/hi": ops.convert_to_tensor(self.retnorm_high),
+            **metrics,
+        }
+        return LossTerms(total, terms, latents, metrics)
+
+    def update_terms(self, batch):
+        """Draws the noise of an update and returns its loss terms."""
+        rows, steps = batch["is_first"].shape
+        noise = self.sample_noise(rows, steps - self.config.replay_context)
+        return self.loss_terms(batch, noise)
+
+    def track_update(self, update):
+        """Adds an update to the running means; returns what leaves it."""
+        self.means.update_state(update.metrics)
+        return {"means": self.means.vector(), "latents": update.latents}
+
+    @property
+    def metrics(self):
+        return [self.means]
+
+    def sample_noise(self, batch_size, batch_length):
+        """Draws all randomness of one update.
+
+        Args:
+            batch_size: int. B.
+            batch_length: int. T, trained steps.
+
+        Returns:
+            Nest of float32 tensors: `posterior` `(B, T, S)` and `prior`
+            `(H, B * T, S)`, uniform in `[0, 1)`, and `action`, for each key
+            `(H, B * T, *shape)`, uniform for integers and standard normal
+            for numbers.
+        """
+        shapes = self._noise_shapes(batch_size, batch_length)
+        return noise_module.draw_noise(
+            shapes, self.action_leaves, self.noise_seed
+        )
+
+    def mode_noise(self, batch_size, batch_length, normal=0.0):
+        """Returns the noise of a deterministic update.
+
+        Args:
+            batch_size: int. B.
+            batch_length: int. T, trained steps.
+            normal: float. Noise of every normal: samples are
+                `mean + normal * std`.
+
+        Returns:
+            Nest like that of `sample_noise`, with `None` for categoricals,
+            which then take their most probable class.
+        """
+        shapes = self._noise_shapes(batch_size, batch_length)
+        return noise_module.mode_noise(shapes, self.action_leaves, normal)
+
+    def _noise_shapes(self, batch_size, batch_length):
+        return noise_module.noise_shapes(
+            self.config, self.action_leaves, batch_size, batch_length
+        )
+
+    # Keras.
+
+    def compile(self, optimizer=None, jit_compile="auto", **kwargs):
+        """Prepares the model for `fit`.
+
+        Args:
+            optimizer: any Keras optimizer; by default `LaProp` with the
+                settings of the configuration.
+            jit_compile: bool or `"auto"`: compiled by XLA on JAX and
+                TensorFlow, eager on PyTorch.
+            **kwargs: `run_eagerly` and the like. The model brings its own
+                losses and metrics.
+        """
+        fitting.check_compile(kwargs)
+        if jit_compile == "auto":
+            jit_compile = keras.backend.backend() != "torch"
+        jit_compile = jit_compile and not kwargs.get("run_eagerly", False)
+        super().compile(
+            optimizer=optimizer or fitting.recipe_optimizer(self.config),
+            jit_compile=jit_compile,
+            **kwargs,
+        )
+        self.optimizer.build(self.trainable_variables)
+
+    def compile_from_config(self, config):
+        config = keras.saving.deserialize_keras_object(config)
+        names = ("loss", "loss_weights", "metrics", "weighted_metrics")
+        self.compile(**{k: v for k, v in config.items() if k not in names})
+
+    def fit(self, x=None, callbacks=None, verbose="auto", **kwargs):
+        """Trains on a `ReplayDataset`.
+
+        `SlowCritic` and `LatentWriteBack` are added when they are missing.
+        Ctrl-C ends training cleanly.
+
+        Args:
+            x: `ReplayDataset`.
+            callbacks: list of Keras callbacks.
+            verbose: as in `keras.Model.fit`.
+            **kwargs: `epochs`, `steps_per_epoch`, `initial_epoch`.
+
+        Returns:
+            `keras.callbacks.History`.
+        """
+        return fitting.fit(self, super().fit, x, callbacks, verbose, kwargs)
+
+    def update_slow_critic(self, rate):
+        """Moves the slow critic towards the critic (item 3.18).
+
+            slow <- rate * critic + (1 - rate) * slow
+        """
+        nets = self.networks
+        self.blend(nets.slowval.weights, nets.val.weights, rate)
+
+    # Acting.
+
+    def act(
+        self, observation, state=None, is_first=None, deterministic=False
+    ):
+        """Chooses the actions of a batch of environments.
+
+        Args:
+            observation: nest of arrays of the observation space with a
+                leading axis, one row for each of N environments.
+            state: `None` before the first step, then what `act` returned.
+            is_first: `(N,)` bool array: which environments just started an
+                episode. By default all when `state` is `None`, else none.
+            deterministic: bool. Whether to take the modes of the latents and
+                of the policy. The published agent always samples.
+
+        Returns:
+            Pair of the actions, a nest like the action space with a leading
+            axis, and the state: a dict of NumPy arrays with `deter` `(N, D)`,
+            `stoch` `(N, S)` class indices and `action`, the sampled values
+            before they are scaled to the bounds.
+        """
+        return acting.act(self, observation, state, is_first, deterministic)
+
+    # Saving.
+
+    def official_weights(self):
+        """Returns all weights under the names of danijar/dreamerv3.
+
+        Returns:
+            Dict of NumPy arrays, for example `dyn/dynin0/kernel`,
+            `slowval/head/logits/bias` and `retnorm/lo/value`.
+        """
+        return official.export_weights(self)
+
+    def load_official_weights(self, params):
+        """Loads weights by the names of danijar/dreamerv3 at e3f0224.
+
+        Args:
+            params: dict of arrays; entries of other modules, such as the
+                official optimizer's, are ignored.
+        """
+        official.import_weights(self, params)
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "dtype": keras.saving.serialize_keras_object(self.dtype_policy),
+            "observation_space": spaces.to_config(self.observation_space),
+            "action_space": spaces.to_config(self.action_space),
+            "config": self.config.to_dict(),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        policy = keras.saving.deserialize_keras_object(config["dtype"])
+        return cls(
+            spaces.from_config(config["observation_space"]),
+            spaces.from_config(config["action_space"]),
+            Config(**config["config"]),
+            config["seed"],
+            name=config["name"],
+            dtype=policy,
+        )
+
+    def save_own_variables(self, store):
+        """Adds the noise streams, which Keras does not save."""
+        super().save_own_variables(store)
+        store["noise_seed"] = ops.convert_to_numpy(self.noise_seed.state)
+        store["actions_drawn"] = np.asarray(self.actions_drawn)
+
+    def load_own_variables(self, store):
+        own = {k: store[k] for k in store.keys() if k.isdigit()}
+        super().load_own_variables(own)
+        self.noise_seed.state.assign(store["noise_seed"][()])
+        self.actions_drawn = int(store["actions_drawn"][()])
+
+
+def _refuse_float16(policy):
+    if policy.compute_dtype == "float16":
+        raise ValueError(
+            "`Dreamer` computes in float32 or bfloat16: float16 cannot hold "
+            f"its returns. Received: dtype policy {policy.name!r}. Use "
+            "'mixed_bfloat16' or 'float32'."
+        )

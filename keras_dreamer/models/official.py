@@ -1,0 +1,50 @@
+"""Weights under the names of danijar/dreamerv3 at e3f0224 (item 2.17)."""
+
+import numpy as np
+from keras import ops
+
+
+def export_weights(model):
+    """See `Dreamer.official_weights`."""
+    variables, count = _variables(model), 0
+    if model.optimizer is not None:
+        count = ops.convert_to_numpy(model.optimizer.iterations)
+    weights = dict(
+        zip(variables, model.newest(list(variables.values())), strict=True)
+    )
+    weights = {k: ops.convert_to_numpy(v) for k, v in weights.items()}
+    # The reference counts the updates of its slow critic.
+    return {**weights, "slowval_count/value": np.asarray(count, "int32")}
+
+
+def import_weights(model, params):
+    """See `Dreamer.load_official_weights`."""
+    variables = _variables(model)
+    missing = sorted(set(variables) - set(params))
+    if missing:
+        raise ValueError(
+            f"The official weights lack {missing}. This model needs "
+            f"{len(variables)} arrays. Received: {len(params)} arrays. Use "
+            "the checkpoint of an agent with the same spaces and layers."
+        )
+    wrong = {
+        name: (tuple(np.shape(params[name])), tuple(variable.shape))
+        for name, variable in variables.items()
+        if tuple(np.shape(params[name])) != tuple(variable.shape)
+    }
+    if wrong:
+        raise ValueError(
+            "The official weights must have this model's shapes. Received "
+            f"other shapes (received, required): {wrong}. Use the size, "
+            "observation keys and action keys of the checkpoint."
+        )
+    for name, variable in variables.items():
+        variable.assign(ops.convert_to_tensor(params[name], variable.dtype))
+
+
+def _variables(model):
+    return {
+        **model.networks.named_weights(),
+        "retnorm/lo/value": model.retnorm_low,
+        "retnorm/hi/value": model.retnorm_high,
+    }
