@@ -1,0 +1,27 @@
+"""DreamerV3 as a Keras 3 package for JAX, TensorFlow and PyTorch."""
+
+from keras_dreamer import callbacks
+from keras_dreamer import envs
+from keras_dreamer import layers
+from keras_dreamer import losses
+from keras_dreamer import optimizers
+from keras_dreamer import replay
+from keras_dreamer import spaces
+from keras_dreamer.config import Config
+from keras_dreamer.driver import Driver
+from keras_dreamer.models.dreamer import Dreamer
+from keras_dreamer.version import __version__
+
+__all__ = [
+    "Config",
+    "Dreamer",
+    "Driver",
+    "__version__",
+    "callbacks",
+    "envs",
+    "layers",
+    "losses",
+    "optimizers",
+    "replay",
+    "spaces",
+]

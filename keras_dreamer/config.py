@@ -49,6 +49,7 @@ RECIPES = MappingProxyType(
         # 2411f7d with the first-prevact fix of 29eb964: the published curves.
         "paper": {
             "imag_start": "data",
+            "slow_copy": True,
             "decoder_outscale": 0.1,
             "actor_unimix": 0.01,
             "train_ratio": 512.0,
@@ -58,6 +59,7 @@ RECIPES = MappingProxyType(
         # danijar/dreamerv3 at e3f0224.
         "head": {
             "imag_start": "model",
+            "slow_copy": False,
             "decoder_outscale": 1.0,
             "actor_unimix": 0.0,
             "train_ratio": 1024.0,
@@ -75,7 +77,8 @@ class Config:
     The defaults are those of danijar/dreamerv3 at e3f0224,
     `dreamerv3/configs.yaml` (line numbers in the comments), which are also
     those of the paper where it names them. Fields without a default follow
-    from the size (item 2.1) or the recipe (items 1.5, 3.5, 3.14, 7.5);
+    from the size (item 2.1) or the recipe (items 1.5, 3.5, 3.14, 3.18,
+    7.5);
     `loss_scales` given as an override need only name what they change.
 
     Args:
@@ -129,6 +132,7 @@ class Config:
     actent: float = 3e-4  # Entropy scale. configs.yaml:108
     slowreg: float = 1.0  # Pull towards the slow critic. configs.yaml:108
     slow_rate: float = 0.02  # Of the slow critic's average. configs.yaml:110
+    slow_copy: bool  # Whether its first update copies (item 3.18).
     retnorm_rate: float = 0.01  # Of the return percentiles. configs.yaml:111
     retnorm_limit: float = 1.0  # Smallest return scale. configs.yaml:111
     retnorm_perclo: float = 5.0  # Percentiles. configs.yaml:111

@@ -93,18 +93,30 @@ class Trainer:
             for group, index in (where[id(v)] for v in variables)
         ]
 
-    def blend(self, targets, sources, rate):
-        """Moves variables towards others: an exponential average."""
-        blended = _blend(self.newest(targets), self.newest(sources), rate)
+    def blend(self, count, targets, sources, rates):
+        """Moves variables towards others: an exponential average.
+
+        Args:
+            count: integer variable, how often this was done. It goes up.
+            targets: list of variables.
+            sources: list of variables.
+            rates: pair of floats, for the first time and for all others.
+        """
+        self._write(
+            [count, *targets],
+            _blend(*map(self.newest, ([count], targets, sources)), rates),
+        )
+
+    def _write(self, variables, values):
         if self._jax_state_synced or self.exchange.state is None:
-            for variable, value in zip(targets, blended, strict=True):
+            for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
             return
         # Keras holds the state of a running `fit` twice: in its loop and,
         # for callbacks that ask for the model's variables, in `_jax_state`.
         copies = list(self._jax_state.values())
         where = self._positions()
-        for variable, value in zip(targets, blended, strict=True):
+        for variable, value in zip(variables, values, strict=True):
             group, index = where[id(variable)]
             self.exchange.state[group][index] = value
             copies[group][index] = value
@@ -121,8 +133,11 @@ class Trainer:
 
 
 @jax.jit
-def _blend(targets, sources, rate):
-    return [
+def _blend(count, targets, sources, rates):
+    (count,) = count
+    rate = jax.numpy.where(count == 0, *rates)
+    blended = [
         rate * source + (1 - rate) * target
         for target, source in zip(targets, sources, strict=True)
     ]
+    return [count + 1, *blended]

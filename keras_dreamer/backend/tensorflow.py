@@ -103,12 +103,22 @@ class Trainer:
         """Returns the values of variables, also while `fit` runs."""
         return [v.value for v in variables]
 
-    def blend(self, targets, sources, rate):
-        """Moves variables towards others: an exponential average."""
-        _blend(self.newest(targets), self.newest(sources), tf.constant(rate))
+    def blend(self, count, targets, sources, rates):
+        """Moves variables towards others: an exponential average.
+
+        Args:
+            count: integer variable, how often this was done. It goes up.
+            targets: list of variables.
+            sources: list of variables.
+            rates: pair of floats, for the first time and for all others.
+        """
+        values = map(self.newest, ([count], targets, sources))
+        _blend(*values, [tf.constant(rate) for rate in rates])
 
 
 @tf.function(autograph=False)
-def _blend(targets, sources, rate):
+def _blend(count, targets, sources, rates):
+    rate = tf.where(count[0] == 0, *rates)
     for target, source in zip(targets, sources, strict=True):
         target.assign(rate * source + (1 - rate) * target)
+    count[0].assign_add(1)

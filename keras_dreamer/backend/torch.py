@@ -1,5 +1,6 @@
 """PyTorch: eager training step with autograd."""
 
+import keras
 import torch
 
 from keras_dreamer.backend.exchange import run_step
@@ -22,17 +23,16 @@ def scan(step, carry, inputs, length):
     Returns:
         The last carry and the nest of `(length, ...)` outputs.
     """
-    flat, structure = torch.utils._pytree.tree_flatten(inputs)
     outputs = []
     for index in range(length):
-        now = [None if x is None else x[index] for x in flat]
-        now = torch.utils._pytree.tree_unflatten(now, structure)
+        now = keras.tree.map_structure(
+            lambda x, index=index: None if x is None else x[index], inputs
+        )
         carry, output = step(carry, now)
         outputs.append(output)
-    stack = torch.utils._pytree.tree_map(
+    return carry, keras.tree.map_structure(
         lambda *steps: torch.stack(steps), *outputs
     )
-    return carry, stack
 
 
 class Trainer:
@@ -71,9 +71,17 @@ class Trainer:
         return [v.value for v in variables]
 
     @torch.no_grad()
-    def blend(self, targets, sources, rate):
-        """Moves variables towards others: an exponential average."""
-        for target, source in zip(
-            self.newest(targets), self.newest(sources), strict=True
-        ):
+    def blend(self, count, targets, sources, rates):
+        """Moves variables towards others: an exponential average.
+
+        Args:
+            count: integer variable, how often this was done. It goes up.
+            targets: list of variables.
+            sources: list of variables.
+            rates: pair of floats, for the first time and for all others.
+        """
+        rate = torch.where(count.value == 0, *rates)
+        values = map(self.newest, (targets, sources))
+        for target, source in zip(*values, strict=True):
             target.copy_(rate * source + (1 - rate) * target)
+        count.value.add_(1)

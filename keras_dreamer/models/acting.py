@@ -76,6 +76,11 @@ def policy_step(model, observation, state, is_first, noise):
         The next state, a dict of tensors.
     """
     nets = model.networks
+    # PyTorch does not mix its tensors with NumPy's arrays.
+    state, is_first, noise = keras.tree.map_structure(
+        lambda x: None if x is None else ops.convert_to_tensor(x),
+        (state, is_first, noise),
+    )
     tensors = {
         name: getattr(nets, name).tensors() for name in ("enc", "dyn", "pol")
     }
@@ -91,7 +96,7 @@ def policy_step(model, observation, state, is_first, noise):
     action = concat_inputs(nets.pol.leaves, previous, tokens.dtype)
     carry = (
         ops.cast(state["deter"], tokens.dtype),
-        one_hot_latents(model, ops.convert_to_tensor(state["stoch"])),
+        one_hot_latents(model, state["stoch"]),
     )
     posterior_noise, action_noise = noise
     deter, stoch = nets.dyn.observe_step(

@@ -67,6 +67,13 @@ class Dreamer(backend.Trainer, keras.Model):
         )
         self.retnorm_low = self._percentile("retnorm_low")
         self.retnorm_high = self._percentile("retnorm_high")
+        self.slow_count = self.add_weight(
+            name="slow_count",
+            shape=(),
+            initializer="zeros",
+            dtype="int32",
+            trainable=False,
+        )
         self.noise_seed = keras.random.SeedGenerator(seed)
         names = metric_names(observation, action)
         self.means = UpdateMeans(names)
@@ -115,7 +122,7 @@ class Dreamer(backend.Trainer, keras.Model):
             fixed,
             dream,
             batch,
-            lambda returns: self._return_scale(returns, training),
+            lambda returns: self._percentiles(returns, training),
             config,
         )
         terms.update(dream_terms)
@@ -125,20 +132,21 @@ class Dreamer(backend.Trainer, keras.Model):
         metrics.update(dream_metrics)
         return self._assemble(posterior, terms, metrics)
 
-    def _return_scale(self, returns, training):
-        """Moves the percentiles, then reads them (item 3.8)."""
-        low, high = map(
-            ops.convert_to_tensor, (self.retnorm_low, self.retnorm_high)
+    def _percentiles(self, returns, training):
+        """Moves the return percentiles, then reads them (item 3.8)."""
+        old = (self.retnorm_low, self.retnorm_high)
+        if not training:
+            return tuple(ops.cast(value, "float32") for value in old)
+        c = self.config
+        low, high = update_percentiles(
+            *old,
+            returns,
+            c.retnorm_rate,
+            (c.retnorm_perclo, c.retnorm_perchi),
         )
-        if training:
-            c = self.config
-            percentiles = (c.retnorm_perclo, c.retnorm_perchi)
-            low, high = update_percentiles(
-                low, high, returns, c.retnorm_rate, percentiles
-            )
-            self.retnorm_low.assign(low)
-            self.retnorm_high.assign(high)
-        return low, ops.maximum(high - low, self.config.retnorm_limit)
+        self.retnorm_low.assign(low)
+        self.retnorm_high.assign(high)
+        return low, high
 
     def _assemble(self, posterior, terms, metrics):
         total = weighted_total(terms, self.config.loss_scales)
@@ -153,8 +161,6 @@ class Dreamer(backend.Trainer, keras.Model):
         metrics = {
             "loss": total,
             **{f"loss/{name}": ops.mean(x) for name, x in terms.items()},
-            "retnorm/lo": ops.convert_to_tensor(self.retnorm_low),
-            "retnorm/hi": ops.convert_to_tensor(self.retnorm_high),
             **metrics,
         }
         return LossTerms(total, terms, latents, metrics)
@@ -263,9 +269,17 @@ class Dreamer(backend.Trainer, keras.Model):
         """Moves the slow critic towards the critic (item 3.18).
 
             slow <- rate * critic + (1 - rate) * slow
+
+        Under the recipe "paper" the first call copies the critic.
         """
         nets = self.networks
-        self.blend(nets.slowval.weights, nets.val.weights, rate)
+        first = 1.0 if self.config.slow_copy else rate
+        self.blend(
+            self.slow_count,
+            nets.slowval.weights,
+            nets.val.weights,
+            (first, rate),
+        )
 
     # Acting.
 

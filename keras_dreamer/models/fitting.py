@@ -62,8 +62,13 @@ def fit(model, keras_fit, dataset, callbacks, verbose, arguments):
     callbacks = _complete(model, dataset, callbacks, replayed, verbose)
     try:
         with _graceful_interrupt(model):
+            # Nothing to shuffle: the replay is sampled at random.
             return keras_fit(
-                dataset, callbacks=callbacks, verbose=verbose, **arguments
+                dataset,
+                callbacks=callbacks,
+                verbose=verbose,
+                shuffle=False,
+                **arguments,
             )
     except KeyboardInterrupt:
         if not exchange.interrupted:

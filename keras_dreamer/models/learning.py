@@ -132,12 +132,12 @@ def imagine(nets, fixed, posterior, noise, config):
     )
 
 
-def actor_critic_terms(nets, tensors, fixed, dream, batch, scale, config):
+def actor_critic_terms(nets, tensors, fixed, dream, batch, percentiles, config):
     """Losses of actor and critic in imagination (Algorithm F).
 
     Args:
-        scale: function from the `(N, H)` returns to the return offset and
-            scale, which moves the percentiles on the way.
+        percentiles: function from the `(N, H)` returns to the low and high
+            percentile of all returns so far.
 
     Returns:
         Dict of `(B, T)` loss terms, the `(N, H)` returns, dict of metrics.
@@ -152,7 +152,8 @@ def actor_critic_terms(nets, tensors, fixed, dream, batch, scale, config):
     returns = lambda_returns(
         reward, 1.0 - cont, never, expected, discount, config.lam
     )
-    offset, spread = scale(returns)
+    low, high = percentiles(returns)
+    spread = ops.maximum(high - low, config.retnorm_limit)
     advantage = (returns - expected[:, :-1]) / spread
     policy, entropies = _policy_terms(
         nets, tensors, dream, advantage, weight, config
@@ -168,7 +169,7 @@ def actor_critic_terms(nets, tensors, fixed, dream, batch, scale, config):
         "policy": ops.reshape(ops.mean(policy, axis=1), shape),
         "value": ops.reshape(ops.mean(value_loss, axis=1), shape),
     }
-    scaled = (returns - offset) / spread
+    scaled = (returns - low) / spread
     metrics = {
         **_advantage_metrics(advantage, scaled),
         **{f"ent/{k}": ops.mean(x) for k, x in entropies.items()},
@@ -178,6 +179,8 @@ def actor_critic_terms(nets, tensors, fixed, dream, batch, scale, config):
         "tar": ops.mean(returns),
         "weight": ops.mean(weight),
         "slowval": ops.mean(slow),
+        "retnorm/lo": low,
+        "retnorm/hi": high,
     }
     return terms, returns, metrics
 

@@ -3,23 +3,24 @@
 import numpy as np
 from keras import ops
 
+_COUNT = "slowval_count/value"
+
 
 def export_weights(model):
     """See `Dreamer.official_weights`."""
-    variables, count = _variables(model), 0
-    if model.optimizer is not None:
-        count = ops.convert_to_numpy(model.optimizer.iterations)
-    weights = dict(
-        zip(variables, model.newest(list(variables.values())), strict=True)
-    )
-    weights = {k: ops.convert_to_numpy(v) for k, v in weights.items()}
-    # The reference counts the updates of its slow critic.
-    return {**weights, "slowval_count/value": np.asarray(count, "int32")}
+    variables = {**_variables(model), _COUNT: model.slow_count}
+    values = model.newest(list(variables.values()))
+    return {
+        name: ops.convert_to_numpy(value)
+        for name, value in zip(variables, values, strict=True)
+    }
 
 
 def import_weights(model, params):
     """See `Dreamer.load_official_weights`."""
     variables = _variables(model)
+    if _COUNT in params:  # Older checkpoints have none.
+        variables[_COUNT] = model.slow_count
     missing = sorted(set(variables) - set(params))
     if missing:
         raise ValueError(

@@ -61,12 +61,12 @@ class UpdateMeans(keras.metrics.Metric):
 
     def __init__(self, names, **kwargs):
         super().__init__(name="update", dtype="float32", **kwargs)
-        self.names = names
+        self.scalar_names = names
         self.totals = self.add_variable((len(names),), "zeros", name="totals")
         self.count = self.add_variable((), "zeros", name="count")
 
     def update_state(self, scalars):
-        vector = ops.stack([scalars[name] for name in self.names])
+        vector = ops.stack([scalars[name] for name in self.scalar_names])
         self.totals.assign(self.totals + ops.stop_gradient(vector))
         self.count.assign(self.count + 1.0)
 
@@ -76,4 +76,4 @@ class UpdateMeans(keras.metrics.Metric):
 
     def result(self):
         means = self.vector()
-        return {name: means[i] for i, name in enumerate(self.names)}
+        return {name: means[i] for i, name in enumerate(self.scalar_names)}
