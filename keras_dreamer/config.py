@@ -1,8 +1,13 @@
 """Hyperparameters: one frozen dataclass, the published sizes and recipes."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
+
+from keras_dreamer.config_checks import check
+from keras_dreamer.config_checks import named
+from keras_dreamer.config_checks import refuse_unknown
 
 # Item 4.1: loss scales of danijar/dreamerv3 at e3f0224, configs.yaml:86.
 LOSS_SCALES = MappingProxyType(
@@ -21,7 +26,13 @@ LOSS_SCALES = MappingProxyType(
 
 def _published(d):
     """Widths that follow from the model dimension `d` (item 2.1)."""
-    return {"deter": 8 * d, "hidden": d, "units": d, "classes": d // 16}
+    return {
+        "deter": 8 * d,
+        "hidden": d,
+        "units": d,
+        "stoch": 32,
+        "classes": d // 16,
+    }
 
 
 SIZES = MappingProxyType(
@@ -78,8 +89,7 @@ class Config:
     `dreamerv3/configs.yaml` (line numbers in the comments), which are also
     those of the paper where it names them. Fields without a default follow
     from the size (item 2.1) or the recipe (items 1.5, 3.5, 3.14, 3.18,
-    7.5);
-    `loss_scales` given as an override need only name what they change.
+    7.5); `loss_scales` given as an override need only name what they change.
 
     Args:
         size: str. `"1m"` to `"400m"` as published, or `"small"`, our own
@@ -103,7 +113,7 @@ class Config:
     hidden: int  # U, width of the layers inside the RSSM.
     units: int  # Width of the encoder, decoder and all heads.
     classes: int  # C, classes of each categorical latent.
-    stoch: int = 32  # S, categorical latents. configs.yaml:91
+    stoch: int  # S, categorical latents, 32 as published. configs.yaml:91
     blocks: int = 8  # G, blocks of the GRU. configs.yaml:91
     imglayers: int = 2  # Hidden layers of the prior. configs.yaml:91
     obslayers: int = 1  # Hidden layers of the posterior. configs.yaml:91
@@ -159,12 +169,12 @@ class Config:
     env_steps: int  # Budget of the DMC proprio protocol, in simulator steps.
 
     def __init__(self, size="12m", recipe="paper", **overrides):
-        _refuse_unknown(overrides)
+        refuse_unknown(overrides, [f.name for f in dataclasses.fields(self)])
         fields = {
             **{f.name: f.default for f in dataclasses.fields(self)},
             "loss_scales": LOSS_SCALES,
-            **_named(RECIPES, "recipe", recipe),
-            **_named(SIZES, "size", size),
+            **named(RECIPES, "recipe", recipe),
+            **named(SIZES, "size", size),
             **overrides,
             "size": size,
             "recipe": recipe,
@@ -173,8 +183,11 @@ class Config:
         fields["loss_scales"] = MappingProxyType(scales)
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-        for check in (_check_choices, _check_positive, _check_sizes):
-            check(self)
+        check(self, LOSS_SCALES)
+
+    def __reduce__(self):
+        # Mapping proxies, which keep the loss scales frozen, do not pickle.
+        return functools.partial(Config, **self.to_dict()), ()
 
     @property
     def discount(self):
@@ -190,10 +203,11 @@ class Config:
         size = fields.get("size", self.size)
         recipe = fields.get("recipe", self.recipe)
         if size != self.size:
-            base.update(_named(SIZES, "size", size))
+            base.update(named(SIZES, "size", size))
         if recipe != self.recipe:
-            base.update(_named(RECIPES, "recipe", recipe))
-        return Config(**{**base, **fields})
+            base.update(named(RECIPES, "recipe", recipe))
+        scales = {**base["loss_scales"], **fields.get("loss_scales", {})}
+        return Config(**{**base, **fields, "loss_scales": scales})
 
     def to_dict(self):
         """Returns the fields as a dict that JSON can hold.
@@ -211,106 +225,3 @@ class Config:
         """Returns the protocol for dm_control's vector tasks (item 7.5)."""
         size = "1m" if recipe == "head" else "12m"
         return cls(**{"size": size, "recipe": recipe, **overrides})
-
-
-def _named(table, field, name):
-    if name not in table:
-        raise ValueError(
-            f"`{field}` must be one of {sorted(table)}. Received: "
-            f"{field}={name!r}. Start from one of them and override single "
-            "fields, for example Config(size='1m', units=96)."
-        )
-    return table[name]
-
-
-def _refuse_unknown(fields):
-    known = {field.name for field in dataclasses.fields(Config)}
-    unknown = sorted(set(fields) - known)
-    if unknown:
-        raise ValueError(
-            f"The configuration has no fields {unknown}. It has: "
-            f"{sorted(known)}. Correct the names."
-        )
-
-
-def _check_choices(config):
-    _named(SIZES, "size", config.size)
-    _named(RECIPES, "recipe", config.recipe)
-    if config.imag_start not in ("data", "model"):
-        raise ValueError(
-            "`imag_start` must be 'data' (replayed reward and continue at the "
-            "start of imagination) or 'model' (predicted ones). Received: "
-            f"imag_start={config.imag_start!r}. Set one of the two."
-        )
-    if config.replay_context not in (0, 1):
-        raise ValueError(
-            "`replay_context` must be 0 (start from zeros) or 1 (start from "
-            "the stored latents of the row before). Received: "
-            f"replay_context={config.replay_context}. Set one of the two."
-        )
-    unknown = sorted(set(config.loss_scales) - set(LOSS_SCALES))
-    if unknown:
-        raise ValueError(
-            f"`loss_scales` must name losses out of {sorted(LOSS_SCALES)}. "
-            f"Received also: {unknown}. Correct the names."
-        )
-
-
-_AT_LEAST_ONE = (
-    "deter hidden units classes stoch blocks bins imag_length batch_size "
-    "batch_length action_repeat horizon imglayers obslayers encoder_layers "
-    "decoder_layers reward_layers continue_layers policy_layers value_layers"
-).split()
-_FRACTIONS = (
-    "unimix actor_unimix lam repval_lam slow_rate retnorm_rate beta1 beta2"
-).split()
-
-
-def _check_positive(config):
-    for name in _AT_LEAST_ONE:
-        value = getattr(config, name)
-        if value < 1:
-            raise ValueError(
-                f"`{name}` must be at least 1. Received: {name}={value}. "
-                "Choose a larger value."
-            )
-    for name in _FRACTIONS:
-        value = getattr(config, name)
-        if not 0.0 <= value <= 1.0:
-            raise ValueError(
-                f"`{name}` must lie in [0, 1]. Received: {name}={value}. "
-                "Choose a value in that range."
-            )
-    for name in ("lr", "train_ratio", "warmup", "free_nats"):
-        value = getattr(config, name)
-        if value < 0:
-            raise ValueError(
-                f"`{name}` must not be negative. Received: {name}={value}. "
-                "Choose zero or more."
-            )
-
-
-def _check_sizes(config):
-    if config.deter % config.blocks:
-        raise ValueError(
-            "`deter` must be a multiple of `blocks`, so that every block of "
-            f"the GRU has the same size. Received: deter={config.deter}, "
-            f"blocks={config.blocks}. The nearest smaller valid value is "
-            f"deter={config.deter - config.deter % config.blocks}."
-        )
-    if config.bins % 2 == 0:
-        raise ValueError(
-            "`bins` must be odd, so that one bin is exactly 0. Received: "
-            f"bins={config.bins}. Use bins={config.bins + 1}."
-        )
-    if config.batch_length < 2:
-        raise ValueError(
-            "`batch_length` must be at least 2: the replay value loss needs "
-            f"a next step. Received: batch_length={config.batch_length}. "
-            "Choose a longer window."
-        )
-    if config.minstd > config.maxstd:
-        raise ValueError(
-            "`minstd` must not exceed `maxstd`. Received: "
-            f"minstd={config.minstd}, maxstd={config.maxstd}. Swap them?"
-        )
