@@ -48,7 +48,8 @@ class BlockGRU(FunctionalLayer):
 
     >>> gru = keras_dreamer.layers.BlockGRU(deter=16, hidden=8, blocks=4)
     >>> ones = keras.ops.ones
-    >>> gru(ones((3, 16)), ones((3, 6)), ones((3, 2))).shape
+    >>> deter = gru(ones((3, 16)), ones((3, 6)), ones((3, 2)))
+    >>> tuple(deter.shape)
     (3, 16)
     """
 
@@ -85,6 +86,9 @@ class BlockGRU(FunctionalLayer):
         self.mix.build((*batch, width))
         self.mix_norm.build((*batch, self.deter))
         self.gates.build((*batch, self.deter))
+
+    def call(self, deter, stoch, action):
+        return self.apply(self.tensors(), deter, stoch, action)
 
     def apply(self, tensors, deter, stoch, action):
         tensors = self.split_mix(tensors)
@@ -127,11 +131,11 @@ class BlockGRU(FunctionalLayer):
         return self._gate(block_dense(tensors["dyngru"], x), deter)
 
     def _gate(self, gates, deter):
-        batch = deter.shape[:-1]
+        batch = ops.shape(deter)[:-1]
         own = self.deter // self.blocks
         gates = ops.reshape(gates, (*batch, self.blocks, 3, own))
         reset, candidate, update = (
-            ops.reshape(gates[..., index, :], deter.shape)
+            ops.reshape(gates[..., index, :], (*batch, self.deter))
             for index in range(3)
         )
         candidate = ops.tanh(ops.sigmoid(reset) * candidate)

@@ -38,8 +38,8 @@ class FunctionalLayer(keras.layers.Layer):
         _flatten(nest, "", flat)
         return flat
 
-    def call(self, *inputs):
-        return self.apply(self.tensors(), *inputs)
+    def call(self, inputs):
+        return self.apply(self.tensors(), inputs)
 
 
 def _cast(weight, dtype):
@@ -88,7 +88,7 @@ def block_matmul(x, kernel):
             for index in range(blocks)
         ]
         return ops.concatenate(parts, axis=-1)
-    batch = tuple(x.shape[:-1])
+    batch = ops.shape(x)[:-1]
     x = ops.reshape(x, (*batch, blocks, features))
     product = ops.einsum("...gi,gio->...go", x, kernel)
     return ops.reshape(product, (*batch, blocks * units))

@@ -58,7 +58,7 @@ class RSSM(FunctionalLayer):
     >>> deter, stoch, logits = rssm(
     ...     ones((2, 5, 3)), ones((2, 5, 1)), keras.ops.zeros((2, 5), "bool")
     ... )
-    >>> deter.shape, stoch.shape, logits.shape
+    >>> tuple(deter.shape), tuple(stoch.shape), tuple(logits.shape)
     ((2, 5, 16), (2, 5, 8), (2, 5, 4, 2))
     """
 
@@ -117,8 +117,11 @@ class RSSM(FunctionalLayer):
         self.posterior_mlp.build((None, self.deter + tokens))
         self.posterior_logits.build((None, self.hidden))
 
+    def call(self, tokens, action, is_first):
+        return self.apply(self.tensors(), tokens, action, is_first)
+
     def apply(self, tensors, tokens, action, is_first):
-        carry = self.initial(tokens.shape[0])
+        carry = self.initial(ops.shape(tokens)[0])
         return self.observe(tensors, carry, tokens, action, is_first, None)
 
     def initial(self, batch_size):
@@ -231,14 +234,22 @@ class RSSM(FunctionalLayer):
         return self._logits(tensors["obslogit"], x)
 
     def _logits(self, tensors, x):
-        shape = (*x.shape[:-1], self.stoch, self.classes)
+        shape = (*ops.shape(x)[:-1], self.stoch, self.classes)
         return ops.reshape(dense(tensors, x), shape)
 
     def _sample(self, logits, noise):
         latents = self.latents(logits)
         one_hot = latents.straight_through(latents.sample(noise))
-        flat = (*logits.shape[:-2], self.stoch * self.classes)
+        flat = (*ops.shape(logits)[:-2], self.stoch * self.classes)
         return ops.cast(ops.reshape(one_hot, flat), self.compute_dtype)
+
+    def compute_output_shape(self, tokens_shape, action_shape, is_first_shape):
+        batch, latents = tuple(tokens_shape[:-1]), (self.stoch, self.classes)
+        return (
+            (*batch, self.deter),
+            (*batch, self.stoch * self.classes),
+            (*batch, *latents),
+        )
 
     def get_config(self):
         names = (
