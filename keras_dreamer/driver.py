@@ -88,9 +88,7 @@ class Driver:
             strict=True,
         ):
             self._count(stream, reward, ended, cost)
-        self._steps = keras.tree.map_structure(
-            lambda x: x[count:], self._steps
-        )
+        self._steps = keras.tree.map_structure(lambda x: x[count:], self._steps)
         self._streams = self._streams[count:]
         self._costs = self._costs[count:]
         return count
@@ -129,9 +127,7 @@ class Driver:
         )
         active = np.flatnonzero(rows.active)
         self._check_finite(observation, rows.reward, active)
-        state = next_state(
-            self.model, observation, self._state, rows.is_first
-        )
+        state = next_state(self.model, observation, self._state, rows.is_first)
         self._state = _replace_rows(self._state, state, rows.active)
         steps = {
             "observation": observation,
@@ -148,20 +144,20 @@ class Driver:
 
     def _check_finite(self, observation, reward, active):
         """Stops before a bad value enters the replay."""
-        checked = {**observation, "reward": reward}
-        for key, value in checked.items():
+        checked = {f"observation/{k}": v for k, v in observation.items()}
+        for name, value in {**checked, "reward": reward}.items():
             if value.dtype.kind != "f":
                 continue
             # -inf marks an observation that is not available (item 1.7).
-            bad = np.isnan(value) | np.isposinf(value)
-            if key not in observation:
-                bad = ~np.isfinite(value)
+            bad = ~np.isfinite(value)
+            if name in checked:
+                bad &= ~np.isneginf(value)
             bad = bad.reshape(len(value), -1).any(axis=1)
             wrong = [int(env) for env in active if bad[env]]
             if wrong:
                 raise ValueError(
-                    f"The environment must return finite numbers. Received: "
-                    f"{key}={value[wrong[0]]} from env {wrong[0]} at step "
+                    "The environment must return finite numbers. Received: "
+                    f"{name}={value[wrong[0]]} from env {wrong[0]} at step "
                     f"{self._lengths[wrong[0]]} of its episode (agent step "
                     f"{self.step}). Fix the environment; an observation that "
                     "is not available may be -inf. The replay does not hold "

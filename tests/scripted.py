@@ -1,0 +1,128 @@
+"""Environments whose every value is known, and the loop in plain Python."""
+
+import itertools
+
+import gymnasium
+import numpy as np
+
+import keras_dreamer as kd
+
+LENGTHS = (1, 2, 5, 3, 1, 4)
+CONTINUOUS = gymnasium.spaces.Box(-2, 2, (1,))
+
+
+class Scripted(gymnasium.Env):
+    """Every episode has the next length of a script.
+
+    Observations are `[number, episode, step]`, the reward of a step is
+    `episode + step / 8`. Episodes of even number terminate, the others are
+    truncated. `received` holds the actions of all steps.
+    """
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,))
+
+    def __init__(self, number=0, lengths=LENGTHS, action_space=CONTINUOUS):
+        self.number = number
+        self.lengths = lengths_of(number, lengths)
+        self.action_space = action_space
+        self.episode = -1
+        self.received = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.episode += 1
+        self.count = 0
+        return self._observation(), {}
+
+    def step(self, action):
+        self.received.append(np.array(action))
+        self.count += 1
+        ended = self.count == self.lengths[self.episode % len(self.lengths)]
+        even = self.episode % 2 == 0
+        reward = self.episode + self.count / 8
+        return (
+            self._observation(),
+            reward,
+            ended and even,
+            ended and not even,
+            {},
+        )
+
+    def _observation(self):
+        values = [self.number, self.episode, self.count]
+        return np.array(values, "float32")
+
+
+def make_scripted(num_envs, action_repeat=1, seed=0, env=Scripted, **kwargs):
+    """Returns `Environments` of scripted ones, numbered from 0."""
+    numbers = itertools.count()
+    return kd.envs.make(
+        lambda: env(next(numbers), **kwargs),
+        num_envs=num_envs,
+        action_repeat=action_repeat,
+        seed=seed,
+    )
+
+
+def scripted_envs(envs):
+    """Returns the innermost environments of a synchronous vector."""
+    return [env.unwrapped for env in envs.unwrapped.envs]
+
+
+def lengths_of(number, lengths=LENGTHS):
+    """Returns the script of an environment: it starts at another place."""
+    start = number % len(lengths)
+    return lengths[start:] + lengths[:start]
+
+
+def expected_rows(number, count, lengths=LENGTHS):
+    """Returns the first rows that a replay must hold of an environment."""
+    rows = []
+    episodes = enumerate(itertools.cycle(lengths_of(number, lengths)))
+    while len(rows) < count:
+        episode, length = next(episodes)
+        for step in range(length + 1):
+            ended = step == length
+            rows.append(
+                {
+                    "observation": [number, episode, step],
+                    "reward": episode + step / 8 if step else 0.0,
+                    "is_first": step == 0,
+                    "is_last": ended,
+                    "is_terminal": ended and episode % 2 == 0,
+                }
+            )
+    return rows[:count]
+
+
+def algorithm_k(num_envs, total, trained, length, ratio):
+    """Returns what must happen, in order: Algorithm K with its clock.
+
+    Args:
+        num_envs: int.
+        total: int. Transitions until training ends.
+        trained: int. Steps that an update trains on, B * T.
+        length: int. Rows of a window.
+        ratio: float. The train ratio.
+
+    Returns:
+        List of the streams' numbers, for added rows, and "update".
+    """
+    ratio = ratio / trained
+    events, step, previous = [], 0, None
+    rows = [0] * num_envs
+    while True:
+        for stream in range(num_envs):
+            step += 1
+            rows[stream] += 1
+            events.append(stream)
+            if sum(max(0, n - length + 1) for n in rows) >= trained:
+                due = 1
+                if previous is None:
+                    previous = step
+                else:
+                    due = int((step - previous) * ratio)
+                    previous += due / ratio
+                events += ["update"] * due
+            if step == total:
+                return events

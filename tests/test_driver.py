@@ -1,0 +1,335 @@
+import types
+
+import gymnasium
+import keras
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector import SyncVectorEnv
+from scripted import CONTINUOUS
+from scripted import Scripted
+from scripted import expected_rows
+from scripted import make_scripted
+from scripted import scripted_envs
+
+from keras_dreamer.driver import Driver
+from keras_dreamer.envs import make
+from keras_dreamer.spaces import leaves
+
+
+class Puppet:
+    """Stands in for `Dreamer`: its policy is known.
+
+    `deter` is `[steps since the reset, the last observation]`, `stoch` is
+    `[steps modulo 7]`, and the action repeats `deter`, modulo its classes.
+    """
+
+    seed = 0
+
+    def __init__(self, envs):
+        self.observation_space = envs.single_observation_space
+        self.action_space = envs.single_action_space
+        self.action_leaves = leaves(self.action_space, "action")
+        self.config = types.SimpleNamespace(deter=2, stoch=1)
+        self.actions_drawn = 0
+
+    def policy(self, observation, state, is_first, noise):
+        steps = np.where(is_first, 0, state["deter"][:, 0] + 1)
+        last = next(iter(observation.values()))
+        last = last.reshape(len(last), -1)[:, -1]
+        action = {}
+        for key, leaf in self.action_leaves.items():
+            shape = (-1, *(1,) * len(leaf.shape))
+            value = np.broadcast_to(
+                (steps + 1).reshape(shape), (len(steps), *leaf.shape)
+            )
+            value = value % leaf.classes if leaf.discrete else value / 4
+            action[key] = value.astype(leaf.dtype)
+        return {
+            "deter": np.stack([steps, last], 1).astype("float32"),
+            "stoch": (steps % 7)[:, None].astype("int32"),
+            "action": action,
+        }
+
+
+class Streams:
+    """Stands in for the replay: a list of rows for every environment."""
+
+    def __init__(self, num_envs):
+        self.rows = [[] for _ in range(num_envs)]
+        self.order = []
+
+    def add_batch(self, steps, streams):
+        for index, stream in enumerate(streams):
+            row = keras.tree.map_structure(lambda x, i=index: x[i], steps)
+            self.rows[stream].append(row)
+            self.order.append(int(stream))
+
+
+def make_driver(envs):
+    replay = Streams(envs.num_envs)
+    return Driver(envs, Puppet(envs), replay), replay
+
+
+def advance(driver, count):
+    while driver.step < count:
+        assert driver.advance(count - driver.step) > 0
+
+
+FLAGS = ("is_first", "is_last", "is_terminal")
+
+
+def readable(row):
+    """Returns the part of a row that the script knows, as Python values."""
+    return {
+        "observation": row["observation"]["observation"].tolist(),
+        "reward": float(row["reward"]),
+        **{name: bool(row[name]) for name in FLAGS},
+    }
+
+
+@pytest.mark.parametrize("num_envs", [1, 3, 16])
+def test_rows_are_these(num_envs):
+    envs = make_scripted(num_envs)
+    driver, replay = make_driver(envs)
+    advance(driver, 20 * num_envs)
+    assert replay.order == list(range(num_envs)) * 20
+    for number, rows in enumerate(replay.rows):
+        assert list(map(readable, rows)) == expected_rows(number, 20)
+
+
+def test_rows_of_the_first_episodes_by_hand():
+    # Episode 0 has 1 step and terminates, episode 1 has 2 and is truncated.
+    driver, replay = make_driver(make_scripted(1))
+    advance(driver, 6)
+    rows = replay.rows[0]
+    observations = [row["observation"]["observation"].tolist() for row in rows]
+    assert observations == [
+        [0, 0, 0],
+        [0, 0, 1],
+        [0, 1, 0],
+        [0, 1, 1],
+        [0, 1, 2],
+        [0, 2, 0],
+    ]
+    assert [float(row["reward"]) for row in rows] == [
+        0.0,
+        0.125,
+        0.0,
+        1.125,
+        1.25,
+        0.0,
+    ]
+    flags = np.array([[bool(row[name]) for row in rows] for name in FLAGS])
+    np.testing.assert_array_equal(
+        flags.astype(int),
+        [[1, 0, 1, 0, 0, 1], [0, 1, 0, 0, 1, 0], [0, 1, 0, 0, 0, 0]],
+    )
+    # The state is that after the row's observation, reset at is_first.
+    latents = [row["context"]["deter"].tolist() for row in rows]
+    assert latents == [[0, 0], [1, 1], [0, 0], [1, 1], [2, 2], [0, 0]]
+    assert [row["context"]["stoch"].tolist() for row in rows] == [
+        [0],
+        [1],
+        [0],
+        [1],
+        [2],
+        [0],
+    ]
+
+
+def test_actions_are_stored_as_sampled_and_zeroed_at_the_end():
+    # The policy says (steps + 1) / 4: above 1 from the fifth row on. The
+    # environment gets it clipped to [-1, 1] and scaled to [-2, 2].
+    envs = make_scripted(1, lengths=(6, 1))
+    driver, replay = make_driver(envs)
+    advance(driver, 9)
+    stored = [float(row["action"]["action"][0]) for row in replay.rows[0]]
+    assert stored == [0.25, 0.5, 0.75, 1, 1.25, 1.5, 0, 0.25, 0]
+    received = [float(action[0]) for action in scripted_envs(envs)[0].received]
+    assert received == [0.5, 1, 1.5, 2, 2, 2, 0.5]
+
+
+def test_discrete_actions_are_zeroed_at_the_end():
+    space = spaces.Discrete(5, start=3)
+    envs = make_scripted(1, lengths=(2,), action_space=space)
+    driver, replay = make_driver(envs)
+    advance(driver, 6)
+    stored = [int(row["action"]["action"]) for row in replay.rows[0]]
+    assert stored == [1, 2, 0, 1, 2, 0]
+    received = [int(action) for action in scripted_envs(envs)[0].received]
+    assert received == [4, 5, 4, 5]
+
+
+def test_episodes_come_out_as_events():
+    driver, _ = make_driver(make_scripted(2))
+    advance(driver, 12)
+    # Environment 0 plays 1, 2, ... steps, environment 1 plays 2, 5, ... Rows
+    # alternate: row r of environment w is transition 2 r + w + 1.
+    events = [
+        (e.stream, e.episode_return, e.length, e.step) for e in driver.episodes
+    ]
+    assert events == [
+        (0, 0.125, 1, 3),
+        (1, 0.125 + 0.25, 2, 6),
+        (0, 1.125 + 1.25, 2, 9),
+    ]
+
+
+@pytest.mark.parametrize("num_envs", [1, 2])
+@pytest.mark.parametrize("repeat", [1, 2, 4])
+def test_environment_steps_count_repeats_and_no_resets(repeat, num_envs):
+    envs = make_scripted(num_envs, repeat, lengths=(5,))
+    driver, _ = make_driver(envs)
+    # 5 simulator steps in rows of `repeat`, the last one shorter.
+    rows = [0, *[repeat] * (5 // repeat), *[5 % repeat] * (5 % repeat > 0)]
+    advance(driver, 2 * num_envs * len(rows))
+    assert driver.step == 2 * num_envs * len(rows)
+    assert driver.env_steps == 2 * num_envs * 5
+    assert {event.length for event in driver.episodes} == {len(rows) - 1}
+    advance(driver, driver.step + num_envs)  # The resets.
+    assert driver.env_steps == 2 * num_envs * 5
+    advance(driver, driver.step + 1)
+    assert driver.env_steps == 2 * num_envs * 5 + rows[1]
+
+
+def test_advance_stops_at_the_limit_and_at_the_end_of_a_vector_step():
+    envs = make_scripted(4)
+    driver, replay = make_driver(envs)
+    received = scripted_envs(envs)[0].received
+    assert [driver.advance(limit) for limit in (1, 2, 9)] == [1, 2, 1]
+    assert len(received) == 0  # Only resets so far.
+    assert driver.advance(9) == 4
+    assert len(received) == 1
+    assert driver.advance() == 1
+    assert replay.order == [0, 1, 2, 3, 0, 1, 2, 3, 0]
+
+
+def _plain(value):
+    return np.asarray(value).tolist()
+
+
+def record(mode, count):
+    envs = SyncVectorEnv(
+        [lambda number=number: Scripted(number) for number in range(3)],
+        autoreset_mode=mode,
+    )
+    driver, replay = make_driver(envs)
+    while min(map(len, replay.rows)) < count:
+        driver.advance(7)
+    rows = [
+        keras.tree.map_structure(_plain, stream[:count])
+        for stream in replay.rows
+    ]
+    return rows, list(driver.episodes), driver
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda m: m.name)
+def test_every_autoreset_mode_gives_the_same_streams(mode):
+    expected, *_ = record(AutoresetMode.NEXT_STEP, 25)
+    actual, episodes, driver = record(mode, 25)
+    assert actual == expected
+    for number, rows in enumerate(driver.replay.rows):
+        assert list(map(readable, rows)) == expected_rows(number, len(rows))
+        ended = sum(bool(row["is_last"]) for row in rows)
+        assert ended == sum(event.stream == number for event in episodes)
+    firsts = sum(bool(row["is_first"]) for s in driver.replay.rows for row in s)
+    assert driver.env_steps == driver.step - firsts
+
+
+class Faulty(Scripted):
+    """Returns a bad value at the second step of its third episode."""
+
+    observation_space = spaces.Dict(
+        place=spaces.Box(-np.inf, np.inf, (3,)),
+        reward=spaces.Box(-np.inf, np.inf, ()),
+    )
+
+    def __init__(self, number, key, value):
+        super().__init__(number, lengths=(5,))
+        self.key, self.value = key, value
+
+    def reset(self, **kwargs):
+        return self._nest(*super().reset(**kwargs))
+
+    def step(self, action):
+        place, reward, *rest = super().step(action)
+        now = (self.number, self.episode, self.count) == (1, 2, 2)
+        bad = self.value if now else None
+        if now and self.key == "reward of the step":
+            reward = self.value
+        return *self._nest(place, reward, bad)[:2], *rest
+
+    def _nest(self, place, signal, bad=None):
+        nest = {"place": place, "reward": np.float32(0.5)}
+        if bad is not None and self.key == "place":
+            place[1] = bad
+        if bad is not None and self.key == "reward":
+            nest["reward"] = np.float32(bad)
+        return nest, signal
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "named"),
+    [
+        ("place", np.nan, r"observation/place=\[.*nan.*"),
+        ("place", np.inf, r"observation/place=\[.*inf.*"),
+        ("reward", np.nan, "observation/reward=nan"),
+        ("reward of the step", np.nan, ": reward=nan"),
+        ("reward of the step", np.inf, ": reward=inf"),
+        ("reward of the step", -np.inf, ": reward=-inf"),
+    ],
+)
+def test_values_that_are_not_finite_are_refused(key, value, named):
+    driver, replay = make_driver(
+        make_scripted(2, env=Faulty, key=key, value=value)
+    )
+    message = f"finite.*{named} from env 1 at step 2 of.*Fix the environment"
+    with pytest.raises(ValueError, match=message):
+        advance(driver, 100)
+    # Two episodes of 6 rows, then the rows of steps 0 and 1.
+    assert [len(rows) for rows in replay.rows] == [14, 14]
+    values = [row["observation"]["place"] for row in replay.rows[1]]
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("key", ["place", "reward"])
+def test_minus_infinity_marks_what_is_not_available(key):
+    envs = make_scripted(2, env=Faulty, key=key, value=-np.inf)
+    driver, replay = make_driver(envs)
+    advance(driver, 40)
+    row = replay.rows[1][14]
+    assert np.isneginf(row["observation"][key]).any()
+    assert np.isfinite(row["reward"])
+
+
+def test_other_spaces_than_the_models_are_refused():
+    envs = make("gym:CartPole-v1")
+    model = Puppet(make_scripted(1))
+    with pytest.raises(
+        ValueError,
+        match=r"observation space must be the model's.*\['observation'\].*"
+        r"Received: .*\(4,\).*required: .*\(3,\).*Build the model",
+    ):
+        Driver(envs, model, Streams(1))
+    model.observation_space = envs.single_observation_space
+    with pytest.raises(ValueError, match="action space must be the model's"):
+        Driver(envs, model, Streams(1))
+
+
+def test_bounds_may_differ_from_the_models():
+    # Only what the network sees must agree.
+    envs = make_scripted(1)
+    model = Puppet(envs)
+    model.observation_space = spaces.Box(-1, 1, (3,))
+    Driver(envs, model, Streams(1))
+
+
+def test_gymnasium_vectors_work_as_they_are():
+    envs = gymnasium.make_vec("Pendulum-v1", num_envs=2)
+    driver, replay = make_driver(envs)
+    advance(driver, 10)
+    assert replay.order == [0, 1] * 5
+    assert replay.rows[0][0]["observation"]["observation"].shape == (3,)
+    assert CONTINUOUS.shape == envs.single_action_space.shape
