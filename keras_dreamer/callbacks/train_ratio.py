@@ -66,9 +66,7 @@ class TrainRatio(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self._episodes = []
-        self._start = (
-            time.perf_counter(), self.updates, self.driver.env_steps
-        )
+        self._start = (time.perf_counter(), self.updates, self.driver.env_steps)
 
     def on_train_batch_begin(self, batch, logs=None):
         while not self._due:
@@ -145,7 +143,11 @@ class TrainRatio(keras.callbacks.Callback):
                 f"capacity={replay.capacity}. Use a larger capacity or smaller "
                 "batches."
             )
-        first = self._trained + envs * (replay.length - 1)
+        # A transition completes one window at the most, and none in the first
+        # `length - 1` rows of an environment.
+        first = self.driver.step + max(1, self._trained - len(replay))
+        if not len(replay):
+            first = self._trained + envs * (replay.length - 1)
         if self.driver.step >= self._budget() or first > self._budget():
             raise ValueError(
                 f"`total_steps` must leave room for updates: with {envs} "
