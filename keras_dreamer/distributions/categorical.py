@@ -38,7 +38,9 @@ class Categorical:
             sizes = np.asarray(sizes)
             exists = np.arange(classes) < sizes[..., None]
             logits = ops.where(exists, logits, np.float32(_NEVER))
-            uniform = ops.convert_to_tensor(exists / sizes[..., None], "float32")
+            uniform = ops.convert_to_tensor(
+                exists / sizes[..., None], "float32"
+            )
             self.last = ops.convert_to_tensor(sizes - 1, "int32")
         self.event_ndim = event_ndim
         if unimix:

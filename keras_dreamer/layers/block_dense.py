@@ -33,7 +33,7 @@ class BlockDense(keras.layers.Layer):
     Example:
 
     >>> layer = keras_dreamer.layers.BlockDense(units=6, blocks=2)
-    >>> layer(keras.ops.ones((3, 4))).shape
+    >>> tuple(layer(keras.ops.ones((3, 4))).shape)
     (3, 6)
     """
 

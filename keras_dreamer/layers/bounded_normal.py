@@ -6,14 +6,14 @@ import keras
 from keras import ops
 
 from keras_dreamer.distributions import Normal
-from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.float32_layer import Float32Layer
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import linear
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class BoundedNormal(FunctionalLayer):
+class BoundedNormal(Float32Layer):
     """Predicts mean and standard deviation of a normal distribution.
 
         mean = tanh(dense(x))
@@ -42,7 +42,7 @@ class BoundedNormal(FunctionalLayer):
 
     >>> head = keras_dreamer.layers.BoundedNormal((3,))
     >>> mean, std = head(keras.ops.ones((2, 4)))
-    >>> mean.shape, std.shape
+    >>> tuple(mean.shape), tuple(std.shape)
     ((2, 3), (2, 3))
     """
 
@@ -83,7 +83,7 @@ class BoundedNormal(FunctionalLayer):
         mean = ops.tanh(dense(tensors["mean"], inputs))
         std = ops.sigmoid(dense(tensors["stddev"], inputs) + 2.0)
         std = (self.maxstd - self.minstd) * std + self.minstd
-        shape = (*inputs.shape[:-1], *self.shape)
+        shape = (*ops.shape(inputs)[:-1], *self.shape)
         return tuple(
             ops.reshape(ops.cast(x, "float32"), shape) for x in (mean, std)
         )
@@ -91,6 +91,10 @@ class BoundedNormal(FunctionalLayer):
     def distribution(self, mean, std):
         """Returns the `Normal` of what `call` returned."""
         return Normal(mean, std, len(self.shape))
+
+    def compute_output_shape(self, input_shape):
+        shape = (*input_shape[:-1], *self.shape)
+        return shape, shape
 
     def get_config(self):
         return {

@@ -7,13 +7,13 @@ import numpy as np
 from keras import ops
 
 from keras_dreamer.distributions import Categorical
-from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.float32_layer import Float32Layer
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.mlp import linear
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class CategoricalHead(FunctionalLayer):
+class CategoricalHead(Float32Layer):
     """Predicts the logits of one or several categorical variables.
 
     Variables may have different numbers of classes, as those of
@@ -39,7 +39,7 @@ class CategoricalHead(FunctionalLayer):
     Example:
 
     >>> head = keras_dreamer.layers.CategoricalHead(sizes=[3, 2])
-    >>> head(keras.ops.ones((4, 8))).shape
+    >>> tuple(head(keras.ops.ones((4, 8))).shape)
     (4, 2, 3)
     """
 
@@ -66,7 +66,7 @@ class CategoricalHead(FunctionalLayer):
 
     def apply(self, tensors, inputs):
         logits = ops.cast(dense(tensors["logits"], inputs), "float32")
-        shape = (*inputs.shape[:-1], *self.sizes.shape, self.classes)
+        shape = (*ops.shape(inputs)[:-1], *self.sizes.shape, self.classes)
         return ops.reshape(logits, shape)
 
     def distribution(self, logits):
@@ -74,6 +74,9 @@ class CategoricalHead(FunctionalLayer):
         return Categorical(
             logits, self.unimix, len(self.sizes.shape), self.sizes
         )
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], *self.sizes.shape, self.classes)
 
     def get_config(self):
         return {

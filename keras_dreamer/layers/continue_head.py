@@ -30,7 +30,7 @@ class ContinueHead(FunctionalLayer):
     Example:
 
     >>> head = keras_dreamer.layers.ContinueHead(layers=1, units=8)
-    >>> head(keras.ops.ones((2, 4))).shape
+    >>> tuple(head(keras.ops.ones((2, 4))).shape)
     (2,)
     """
 

@@ -7,7 +7,7 @@ from keras import ops
 from keras_dreamer.distributions import Categorical
 from keras_dreamer.layers.encoder import leaves_from_config
 from keras_dreamer.layers.encoder import leaves_to_config
-from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.float32_layer import Float32Layer
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.inputs import available
@@ -18,7 +18,7 @@ from keras_dreamer.losses.world_model import symlog_mse
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class Decoder(FunctionalLayer):
+class Decoder(Float32Layer):
     """Predicts every key of an observation from the latent state.
 
     Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 18; item 2.11.
@@ -43,7 +43,8 @@ class Decoder(FunctionalLayer):
     >>> space = gymnasium.spaces.Box(-1, 1, (3,))
     >>> leaves = keras_dreamer.spaces.leaves(space, "observation")
     >>> decoder = keras_dreamer.layers.Decoder(leaves, layers=1, units=8)
-    >>> decoder(keras.ops.ones((2, 16)))["observation"].shape
+    >>> predictions = decoder(keras.ops.ones((2, 16)))
+    >>> tuple(predictions["observation"].shape)
     (2, 3)
     """
 
@@ -58,9 +59,7 @@ class Decoder(FunctionalLayer):
         self.mlp = MLP(layers, units, first)
         self.outputs = {
             key: linear(leaf.width, outscale, seed)
-            for (key, leaf), seed in zip(
-                self.leaves.items(), rest, strict=True
-            )
+            for (key, leaf), seed in zip(self.leaves.items(), rest, strict=True)
         }
 
     def named_layers(self):
@@ -95,7 +94,8 @@ class Decoder(FunctionalLayer):
         """
         losses = {}
         for key, leaf in self.leaves.items():
-            target, present = observation[key], available(leaf, observation[key])
+            target = observation[key]
+            present = available(leaf, target)
             if leaf.discrete:
                 spread = categorical_of(leaf, predictions[key])
                 losses[key] = categorical_nll(spread, target, present)
@@ -104,6 +104,12 @@ class Decoder(FunctionalLayer):
                     predictions[key], target, len(leaf.shape), present
                 )
         return losses
+
+    def compute_output_shape(self, input_shape):
+        return {
+            key: (*input_shape[:-1], *_output_shape(leaf))
+            for key, leaf in self.leaves.items()
+        }
 
     def get_config(self):
         return {
@@ -131,7 +137,11 @@ def _output_name(leaf):
     return "logits" if leaf.discrete else "pred"
 
 
+def _output_shape(leaf):
+    return leaf.shape + ((leaf.classes,) if leaf.discrete else ())
+
+
 def _decode(leaf, tensors, x):
-    shape = leaf.shape + ((leaf.classes,) if leaf.discrete else ())
     prediction = ops.cast(dense(tensors, x), "float32")
-    return ops.reshape(prediction, (*x.shape[:-1], *shape))
+    shape = (*ops.shape(x)[:-1], *_output_shape(leaf))
+    return ops.reshape(prediction, shape)

@@ -38,7 +38,8 @@ class Encoder(FunctionalLayer):
     >>> space = gymnasium.spaces.Box(-1, 1, (3,))
     >>> leaves = keras_dreamer.spaces.leaves(space, "observation")
     >>> encoder = keras_dreamer.layers.Encoder(leaves, layers=1, units=8)
-    >>> encoder({"observation": keras.ops.ones((2, 3))}).shape
+    >>> tokens = encoder({"observation": keras.ops.ones((2, 3))})
+    >>> tuple(tokens.shape)
     (2, 8)
     """
 

@@ -24,6 +24,12 @@ class FanInTruncatedNormal(keras.initializers.Initializer):
         scale: float. The `outscale` of output layers; 0 gives zeros.
         seed: int or `None` for a seed drawn from Python's generator, which
             `keras.utils.set_random_seed` seeds.
+
+    Example:
+
+    >>> initializer = keras_dreamer.layers.FanInTruncatedNormal(seed=0)
+    >>> tuple(initializer((8, 4, 2)).shape)
+    (8, 4, 2)
     """
 
     def __init__(self, scale=1.0, seed=None):

@@ -17,7 +17,7 @@ def available(leaf, value):
     Returns:
         `(...)` bool tensor.
     """
-    present = value != -1 if leaf.discrete else value > -math.inf
+    present = value != (-1 if leaf.discrete else -math.inf)
     if not leaf.shape:
         return present
     return ops.all(present, axis=tuple(range(-len(leaf.shape), 0)))
@@ -49,14 +49,14 @@ def concat_inputs(leaves, values, dtype, squash=None):
 
 
 def _encode(leaf, value, dtype, squash):
-    batch = tuple(value.shape[: len(value.shape) - len(leaf.shape)])
+    batch = ops.shape(value)[: len(value.shape) - len(leaf.shape)]
     present = available(leaf, value)
-    mask = ops.reshape(present, (*batch, *(1,) * len(leaf.shape)))
+    mask = present[(..., *(None,) * len(leaf.shape))]
     value = ops.where(mask, value, ops.zeros_like(value))
     if leaf.discrete:
         value = ops.one_hot(value, leaf.classes, dtype=dtype)
     else:
         value = squash(value) if squash else value
-    value = ops.reshape(ops.cast(value, dtype), (*batch, -1))
+    value = ops.reshape(ops.cast(value, dtype), (*batch, leaf.width))
     # Once more, since the code of class 0 is not zero.
     return value * ops.cast(present[..., None], dtype)

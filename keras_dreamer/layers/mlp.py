@@ -32,7 +32,7 @@ class MLP(FunctionalLayer):
     Example:
 
     >>> mlp = keras_dreamer.layers.MLP(layers=2, units=8)
-    >>> mlp(keras.ops.ones((3, 4))).shape
+    >>> tuple(mlp(keras.ops.ones((3, 4))).shape)
     (3, 8)
     """
 
@@ -46,6 +46,11 @@ class MLP(FunctionalLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        if layers < 1:
+            raise ValueError(
+                "`layers` must be at least 1. Received: "
+                f"layers={layers}. Leave the MLP out instead."
+            )
         self.layers = layers
         self.units = units
         self.seed = seed

@@ -7,13 +7,13 @@ from keras_dreamer.layers.bounded_normal import BoundedNormal
 from keras_dreamer.layers.categorical_head import CategoricalHead
 from keras_dreamer.layers.encoder import leaves_from_config
 from keras_dreamer.layers.encoder import leaves_to_config
-from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.float32_layer import Float32Layer
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import MLP
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class Policy(FunctionalLayer):
+class Policy(Float32Layer):
     """Predicts a distribution for every key of the action.
 
     Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 18; items 3.13
@@ -35,6 +35,16 @@ class Policy(FunctionalLayer):
     Returns:
         Dict of head outputs; `distributions(outputs)` gives those to sample
         from.
+
+    Example:
+
+    >>> space = gymnasium.spaces.MultiDiscrete([3, 2])
+    >>> leaves = keras_dreamer.spaces.leaves(space, "action")
+    >>> policy = keras_dreamer.layers.Policy(leaves, layers=1, units=8)
+    >>> outputs = policy(keras.ops.ones((4, 16)))
+    >>> action = policy.distributions(outputs)["action"].mode()
+    >>> tuple(action.shape)
+    (4, 2)
     """
 
     def __init__(
@@ -60,9 +70,7 @@ class Policy(FunctionalLayer):
         self.mlp = MLP(layers, units, first)
         self.heads = {
             key: self._head(leaf, seed)
-            for (key, leaf), seed in zip(
-                self.leaves.items(), rest, strict=True
-            )
+            for (key, leaf), seed in zip(self.leaves.items(), rest, strict=True)
         }
 
     def _head(self, leaf, seed):
@@ -94,6 +102,13 @@ class Policy(FunctionalLayer):
             key: head.distribution(*outputs[key])
             if isinstance(head, BoundedNormal)
             else head.distribution(outputs[key])
+            for key, head in self.heads.items()
+        }
+
+    def compute_output_shape(self, input_shape):
+        hidden = (*input_shape[:-1], self.mlp.units)
+        return {
+            key: head.compute_output_shape(hidden)
             for key, head in self.heads.items()
         }
 

@@ -27,7 +27,8 @@ class RMSNorm(keras.layers.Layer):
 
     Example:
 
-    >>> keras_dreamer.layers.RMSNorm()(keras.ops.ones((2, 4))).shape
+    >>> norm = keras_dreamer.layers.RMSNorm()
+    >>> tuple(norm(keras.ops.ones((2, 4))).shape)
     (2, 4)
     """
 
@@ -46,6 +47,9 @@ class RMSNorm(keras.layers.Layer):
 
     def call(self, inputs):
         return functional.rms_norm({"scale": self.scale}, inputs, self.epsilon)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
 
     def get_config(self):
         return {**super().get_config(), "epsilon": self.epsilon}

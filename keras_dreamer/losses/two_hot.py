@@ -37,6 +37,16 @@ class TwoHot:
     Args:
         logits: `(..., bins)` tensor, computed on in float32.
         bins: `(bins,)` NumPy array as `symexp_bins` returns it.
+
+    Example:
+
+    >>> logits = keras.ops.zeros((2, 255))
+    >>> bins = keras_dreamer.losses.symexp_bins(255)
+    >>> value = keras_dreamer.losses.TwoHot(logits, bins)
+    >>> keras.ops.convert_to_numpy(value.mean()).tolist()
+    [0.0, 0.0]
+    >>> tuple(value.loss(keras.ops.ones((2,))).shape)
+    (2,)
     """
 
     def __init__(self, logits, bins):
@@ -56,8 +66,9 @@ class TwoHot:
         peak = ops.stop_gradient(ops.max(self.logits, axis=-1, keepdims=True))
         weights = ops.exp(self.logits - peak)
         low = ops.flip(weights[..., :middle], axis=-1)
-        pairs = (weights[..., middle + 1 :] - low) * self.bins[middle + 1 :]
-        return ops.sum(pairs, axis=-1) / ops.sum(weights, axis=-1)
+        pairs = weights[..., middle + 1 :] - low
+        mean = ops.matmul(pairs, self.bins[middle + 1 :])
+        return mean / ops.sum(weights, axis=-1)
 
     def loss(self, target):
         """Returns the cross-entropy with the two-hot encoded target.

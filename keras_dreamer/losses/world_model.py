@@ -97,7 +97,7 @@ def _present(target, available, event_ndim):
     """Replaces the targets of samples that lack the key by zeros."""
     if available is None:
         return target
-    mask = ops.reshape(available, (*available.shape, *(1,) * event_ndim))
+    mask = available[(..., *(None,) * event_ndim)]
     return ops.where(mask, target, ops.zeros_like(target))
 
 
