@@ -81,13 +81,16 @@ class Categorical:
         Returns:
             `(..., *event, C)` float32 tensor whose value is exactly one-hot.
         """
-        one_hot = ops.one_hot(index, self.probs.shape[-1], dtype="float32")
-        return one_hot + (self.probs - ops.stop_gradient(self.probs))
+        passed = self.probs - ops.stop_gradient(self.probs)
+        return self.one_hot(index) + passed
+
+    def one_hot(self, index):
+        """One-hot encodes samples, `(..., *event, C)` float32."""
+        return ops.one_hot(index, self.probs.shape[-1], dtype="float32")
 
     def log_prob(self, index):
         """Returns the log-probability of `index`, `(...)`, in nats."""
-        one_hot = ops.one_hot(index, self.probs.shape[-1], dtype="float32")
-        log_prob = ops.sum(one_hot * self.log_probs, axis=-1)
+        log_prob = ops.sum(self.one_hot(index) * self.log_probs, axis=-1)
         return sum_event(log_prob, self.event_ndim)
 
     def entropy(self):

@@ -6,6 +6,7 @@ from keras import ops
 from keras_dreamer.layers.block_dense import BlockDense
 from keras_dreamer.layers.functional import FunctionalLayer
 from keras_dreamer.layers.functional import block_dense
+from keras_dreamer.layers.functional import block_split
 from keras_dreamer.layers.functional import hidden
 from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import spread_seeds
@@ -128,16 +129,8 @@ class BlockGRU(FunctionalLayer):
         x = block_dense(tensors["dynhid0"], deter)
         x = x + ops.matmul(embedding, tensors["shared"])
         x = norm_silu(tensors["dynhid0norm"], x)
-        return self._gate(block_dense(tensors["dyngru"], x), deter)
-
-    def _gate(self, gates, deter):
-        batch = ops.shape(deter)[:-1]
-        own = self.deter // self.blocks
-        gates = ops.reshape(gates, (*batch, self.blocks, 3, own))
-        reset, candidate, update = (
-            ops.reshape(gates[..., index, :], (*batch, self.deter))
-            for index in range(3)
-        )
+        gates = block_split(tensors["dyngru"], x, 3)
+        reset, candidate, update = gates
         candidate = ops.tanh(ops.sigmoid(reset) * candidate)
         update = ops.sigmoid(update - 1)
         return update * candidate + (1 - update) * deter

@@ -71,27 +71,43 @@ def dense(tensors, x):
 
 def block_dense(tensors, x):
     """Returns `x[g] @ kernel[g] + bias[g]` for every block g (item 1.2)."""
-    return block_matmul(x, tensors["kernel"]) + tensors["bias"]
+    return block_split(tensors, x, 1)[0]
 
 
-def block_matmul(x, kernel):
-    """Multiplies `(..., G * I)` with `(G, I, O)` by blocks, `(..., G * O)`."""
+def block_split(tensors, x, parts):
+    """Cuts the outputs of every block of a `block_dense` into parts.
+
+    Args:
+        tensors: dict with `kernel` `(G, I, parts * O)` and `bias`.
+        x: `(..., G * I)`.
+        parts: int.
+
+    Returns:
+        List of `(..., G * O)` tensors, each with its share of all blocks.
+    """
+    kernel, bias = tensors["kernel"], tensors["bias"]
     blocks, features, units = kernel.shape
+    own = units // parts
+    bias = ops.reshape(bias, (blocks, parts, own))
+    batch = tuple(x.shape[:-1])
     if on_cpu():
         # One product a block: compilers lay the batched product out as
         # [G, O, ...] on CPUs, which costs twice the time.
-        parts = [
-            ops.matmul(
-                x[..., index * features : (index + 1) * features],
-                kernel[index],
-            )
-            for index in range(blocks)
+        products = [
+            ops.matmul(x[..., g * features : (g + 1) * features], kernel[g])
+            for g in range(blocks)
         ]
-        return ops.concatenate(parts, axis=-1)
-    batch = ops.shape(x)[:-1]
-    x = ops.reshape(x, (*batch, blocks, features))
-    product = ops.einsum("...gi,gio->...go", x, kernel)
-    return ops.reshape(product, (*batch, blocks * units))
+    else:
+        x = ops.reshape(x, (*batch, blocks, features))
+        product = ops.einsum("...gi,gio->...go", x, kernel)
+        products = [product[..., g, :] for g in range(blocks)]
+    return [
+        ops.concatenate(
+            [y[..., part * own : (part + 1) * own] for y in products], axis=-1
+        )
+        + ops.reshape(bias[:, part], (-1,))
+        for part in range(parts)
+    ]
 
 
 def rms_norm(tensors, x, epsilon=1e-4):

@@ -200,30 +200,32 @@ class RSSM(FunctionalLayer):
         Args:
             tensors: the weights, from `tensors()`.
             carry: start states, `(N, ...)`.
-            policy: function `(deter, stoch, noise) -> (action, encoded)` of
-                a state, its action noise, the sampled action and its
-                `(N, actions)` encoding.
+            policy: function `(features, noise) -> (action, encoded)` of the
+                `(N, D + S * C)` features of the state, the noise, the sampled
+                action and its `(N, actions)` encoding.
             noise: pair of the action noise, a nest of `(H, N, ...)`, and the
                 latents' noise, `(H, N, S)` or `None` for the mode.
             length: int. H, number of steps.
 
         Returns:
-            States and actions after the start, time first: `deter`
-            `(H, N, D)`, `stoch` `(H, N, S * C)`, and the nest of sampled
-            `action` before each, `(H, N, ...)`.
+            The H states that actions were taken in, beginning with the start,
+            as `features` `(H, N, D + S * C)`; the nest of sampled `action`,
+            `(H, N, ...)`; and the features of the last state,
+            `(N, D + S * C)`.
         """
         tensors = self.gru.split_mix(tensors)
 
         def step(carry, noise):
-            action, encoded = policy(*carry, noise[0])
+            features = ops.concatenate(carry, axis=-1)
+            action, encoded = policy(features, noise[0])
             encoded = self.gru.embed_action(tensors, encoded)
             deter = self.gru.step(tensors, *carry, encoded)
-            logits = self.prior(tensors, deter)
-            stoch = self._sample(logits, noise[1])
-            return (deter, stoch), (deter, stoch, action)
+            latents = self.latents(self.prior(tensors, deter))
+            stoch = self._flatten(latents.one_hot(latents.sample(noise[1])))
+            return (deter, stoch), (features, action)
 
-        _, outputs = scan(step, carry, noise, length)
-        return outputs
+        last, (features, action) = scan(step, carry, noise, length)
+        return features, action, ops.concatenate(last, axis=-1)
 
     def _posterior(self, tensors, x):
         """Continues after the first product, which was split."""
@@ -239,8 +241,10 @@ class RSSM(FunctionalLayer):
 
     def _sample(self, logits, noise):
         latents = self.latents(logits)
-        one_hot = latents.straight_through(latents.sample(noise))
-        flat = (*ops.shape(logits)[:-2], self.stoch * self.classes)
+        return self._flatten(latents.straight_through(latents.sample(noise)))
+
+    def _flatten(self, one_hot):
+        flat = (*ops.shape(one_hot)[:-2], self.stoch * self.classes)
         return ops.cast(ops.reshape(one_hot, flat), self.compute_dtype)
 
     def compute_output_shape(self, tokens_shape, action_shape, is_first_shape):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import keras
 from keras import ops
 
 from keras_dreamer.layers.inputs import concat_inputs
@@ -25,14 +26,17 @@ class Posterior:
 
 @dataclasses.dataclass(frozen=True)
 class Dream:
-    """Imagined trajectories without gradients, time first.
+    """Imagined trajectories without gradients, one state a row.
 
-    `features` `(H + 1, N, D + S * C)` begin with the start state, `action`
-    holds `(H, N, ...)` for each key.
+    `features` `(H * N, D + S * C)` are the states 0 to H - 1, all N of a step
+    after those of the step before, `action` the `(H * N, ...)` actions taken
+    there, and `last` `(N, D + S * C)` the states H, where values only
+    bootstrap.
     """
 
     features: object
     action: dict
+    last: object
 
 
 def observe(nets, tensors, batch, noise, config):
@@ -103,33 +107,32 @@ def imagine(nets, fixed, posterior, noise, config):
         `Dream` with N = B * T trajectories, batch major.
     """
 
-    def policy(deter, stoch, noise):
-        features = ops.concatenate([deter, stoch], axis=-1)
+    def policy(features, noise):
         outputs = nets.pol.apply(fixed["pol"], features)
         action = {
             key: distribution.sample(noise[key])
             for key, distribution in nets.pol.distributions(outputs).items()
         }
-        return action, concat_inputs(nets.pol.leaves, action, deter.dtype)
+        return action, concat_inputs(nets.pol.leaves, action, features.dtype)
 
-    start = [
-        ops.reshape(ops.stop_gradient(x), (-1, x.shape[-1]))
-        for x in (posterior.deter, posterior.stoch)
-    ]
-    deter, stoch, action = nets.dyn.imagine(
+    start = tuple(
+        _rows(ops.stop_gradient(x)) for x in (posterior.deter, posterior.stoch)
+    )
+    states = nets.dyn.imagine(
         fixed["dyn"],
-        tuple(start),
+        start,
         policy,
         (noise["action"], noise["prior"]),
         config.imag_length,
     )
-    features = ops.concatenate([deter, stoch], axis=-1)
-    first = ops.concatenate(start, axis=-1)[None]
-    features = ops.concatenate([first, features], axis=0)
-    return Dream(
-        ops.stop_gradient(features),
-        {key: ops.stop_gradient(value) for key, value in action.items()},
+    features, action, last = keras.tree.map_structure(
+        ops.stop_gradient, states
     )
+    action = {
+        key: ops.reshape(value, (-1, *value.shape[2:]))
+        for key, value in action.items()
+    }
+    return Dream(_rows(features), action, last)
 
 
 def actor_critic_terms(nets, tensors, fixed, dream, batch, percentiles, config):
@@ -142,11 +145,12 @@ def actor_critic_terms(nets, tensors, fixed, dream, batch, percentiles, config):
     Returns:
         Dict of `(B, T)` loss terms, the `(N, H)` returns, dict of metrics.
     """
-    value, slow, reward, cont = _evaluate(nets, tensors, fixed, dream)
+    value, slow, expected, reward, cont = _evaluate(
+        nets, tensors, fixed, dream
+    )
     if config.imag_start == "data":
         reward, cont = _replace_start(reward, cont, batch)
     discount = 1.0 if config.contdisc else config.discount
-    expected = ops.stop_gradient(_swap(value.mean()))
     weight = actor_critic.continuation_weights(cont, discount)
     never = ops.zeros_like(cont)
     returns = lambda_returns(
@@ -158,12 +162,10 @@ def actor_critic_terms(nets, tensors, fixed, dream, batch, percentiles, config):
     policy, entropies = _policy_terms(
         nets, tensors, dream, advantage, weight, config
     )
-    # The last state has no return; its loss is cut off.
-    target = ops.concatenate([returns, never[:, :1]], axis=1)
     value_loss = actor_critic.value_loss(
-        value, _swap(target), slow, config.slowreg
+        value, _to_rows(returns), _to_rows(slow[:, :-1]), config.slowreg
     )
-    value_loss = weight[:, :-1] * _swap(value_loss)[:, :-1]
+    value_loss = weight[:, :-1] * _to_trajectories(value_loss, weight.shape[0])
     shape = batch["reward"].shape
     terms = {
         "policy": ops.reshape(ops.mean(policy, axis=1), shape),
@@ -186,17 +188,36 @@ def actor_critic_terms(nets, tensors, fixed, dream, batch, percentiles, config):
 
 
 def _evaluate(nets, tensors, fixed, dream):
-    """Applies critic, slow critic, reward and continue to all states."""
-    features = dream.features
-    value = nets.val.distribution(nets.val.apply(tensors["val"], features))
-    slow = nets.slowval.apply(fixed["slowval"], features)
-    reward = nets.rew.apply(fixed["rew"], features)
-    cont = ops.cast(nets.con.apply(fixed["con"], features), "float32")
+    """Applies critic, slow critic, reward and continue to all states.
+
+    Returns:
+        `TwoHot` values of the states 0 to H - 1, with gradients, and four
+        `(N, H + 1)` tensors without: expected value, slow value, reward and
+        continue.
+    """
+    value = nets.val.distribution(
+        nets.val.apply(tensors["val"], dream.features)
+    )
+
+    def expect(head, name):
+        means = [
+            head.distribution(head.apply(fixed[name], features)).mean()
+            for features in (dream.features, dream.last)
+        ]
+        return _join(*means)
+
+    def goes_on(features):
+        logits = nets.con.apply(fixed["con"], features)
+        return ops.sigmoid(ops.cast(logits, "float32"))
+
+    last = nets.val.distribution(nets.val.apply(fixed["val"], dream.last))
+    expected = ops.stop_gradient(value.mean())
     return (
         value,
-        nets.slowval.distribution(slow).mean(),
-        _swap(nets.rew.distribution(reward).mean()),
-        _swap(ops.sigmoid(cont)),
+        expect(nets.slowval, "slowval"),
+        _join(expected, last.mean()),
+        expect(nets.rew, "rew"),
+        _join(goes_on(dream.features), goes_on(dream.last)),
     )
 
 
@@ -211,13 +232,17 @@ def _replace_start(reward, cont, batch):
 
 
 def _policy_terms(nets, tensors, dream, advantage, weight, config):
-    outputs = nets.pol.apply(tensors["pol"], dream.features[:-1])
+    outputs = nets.pol.apply(tensors["pol"], dream.features)
     policies = nets.pol.distributions(outputs)
+    count = weight.shape[0]
     log_probs = {
-        key: _swap(policies[key].log_prob(dream.action[key]))
-        for key in policies
+        key: _to_trajectories(policy.log_prob(dream.action[key]), count)
+        for key, policy in policies.items()
     }
-    entropies = {key: _swap(policies[key].entropy()) for key in policies}
+    entropies = {
+        key: _to_trajectories(policy.entropy(), count)
+        for key, policy in policies.items()
+    }
     loss = actor_critic.policy_loss(
         sum(log_probs.values()),
         sum(entropies.values()),
@@ -259,5 +284,22 @@ def replay_value_term(nets, tensors, posterior, batch, returns, config):
     )
 
 
-def _swap(x):
-    return ops.swapaxes(x, 0, 1)
+def _rows(x):
+    """Flattens all axes but the last."""
+    return ops.reshape(x, (-1, x.shape[-1]))
+
+
+def _to_trajectories(x, count):
+    """Turns `(H * N,)` rows of a `Dream` into `(N, H)`."""
+    return ops.transpose(ops.reshape(x, (-1, count)))
+
+
+def _to_rows(x):
+    """Turns `(N, H)` into the `(H * N,)` rows of a `Dream`."""
+    return ops.reshape(ops.transpose(x), (-1,))
+
+
+def _join(rows, last):
+    """Returns `(N, H + 1)` from the rows of a `Dream` and the last states."""
+    rows = _to_trajectories(rows, last.shape[0])
+    return ops.concatenate([rows, last[:, None]], axis=1)
