@@ -126,3 +126,25 @@ def algorithm_k(num_envs, total, trained, length, ratio):
                 events += ["update"] * due
             if step == total:
                 return events
+
+
+def tiny_config(**overrides):
+    """Returns a configuration that compiles and trains fast."""
+    fields = dict(
+        deter=16,
+        hidden=8,
+        units=8,
+        stoch=2,
+        classes=4,
+        blocks=2,
+        bins=15,
+        imglayers=1,
+        encoder_layers=1,
+        decoder_layers=1,
+        policy_layers=1,
+        value_layers=1,
+        imag_length=2,
+        batch_size=3,
+        batch_length=4,
+    )
+    return kd.Config(size="small", **{**fields, **overrides})
