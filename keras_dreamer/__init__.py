@@ -9,6 +9,7 @@ from keras_dreamer import replay
 from keras_dreamer import spaces
 from keras_dreamer.config import Config
 from keras_dreamer.driver import Driver
+from keras_dreamer.evaluation import evaluate
 from keras_dreamer.models.dreamer import Dreamer
 from keras_dreamer.version import __version__
 
@@ -19,6 +20,7 @@ __all__ = [
     "__version__",
     "callbacks",
     "envs",
+    "evaluate",
     "layers",
     "losses",
     "optimizers",

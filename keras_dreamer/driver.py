@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_dreamer import spaces
 from keras_dreamer.envs.transitions import Transitions
+from keras_dreamer.models.acting import keep_inactive
 from keras_dreamer.models.acting import next_state
 
 
@@ -128,7 +129,7 @@ class Driver:
         active = np.flatnonzero(rows.active)
         self._check_finite(observation, rows.reward, active)
         state = next_state(self.model, observation, self._state, rows.is_first)
-        self._state = _replace_rows(self._state, state, rows.active)
+        self._state = keep_inactive(self._state, state, rows.active)
         steps = {
             "observation": observation,
             "action": _zero_where(state["action"], rows.is_last),
@@ -163,18 +164,6 @@ class Driver:
                     "is not available may be -inf. The replay does not hold "
                     "this step."
                 )
-
-
-def _replace_rows(old, new, active):
-    """Keeps the state of environments without a new row."""
-    if old is None or active.all():
-        return new
-
-    def choose(old, new):
-        shape = (-1, *(1,) * (new.ndim - 1))
-        return np.where(active.reshape(shape), new, old)
-
-    return keras.tree.map_structure(choose, old, new)
 
 
 def _zero_where(action, is_last):

@@ -62,6 +62,18 @@ def next_state(model, observation, state, is_first, deterministic=False):
     return keras.tree.map_structure(ops.convert_to_numpy, state)
 
 
+def keep_inactive(old, new, active):
+    """Keeps the state of environments without a new row."""
+    if old is None or active.all():
+        return new
+
+    def choose(old, new):
+        shape = (-1, *(1,) * (new.ndim - 1))
+        return np.where(active.reshape(shape), new, old)
+
+    return keras.tree.map_structure(choose, old, new)
+
+
 def policy_step(model, observation, state, is_first, noise):
     """Filters one observation and samples actions, on tensors.
 

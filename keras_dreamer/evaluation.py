@@ -1,0 +1,60 @@
+"""Returns of a policy, without training."""
+
+import numpy as np
+
+from keras_dreamer import spaces
+from keras_dreamer.envs.transitions import Transitions
+from keras_dreamer.models.acting import keep_inactive
+from keras_dreamer.models.acting import next_state
+
+
+def evaluate(model, envs, episodes=20, deterministic=False):
+    """Plays whole episodes and returns their returns.
+
+    Every environment plays the same number of episodes, so that short
+    episodes are not overrepresented.
+
+    Args:
+        model: `Dreamer`.
+        envs: what `keras_dreamer.envs.make` returns, or any gymnasium vector
+            environment. Not the one that a `Driver` is using.
+        episodes: int. At least so many; the next multiple of the number of
+            environments is played.
+        deterministic: bool. Whether to take the modes of the latents and of
+            the policy. The published agent always samples.
+
+    Returns:
+        `(episodes,)` float array, the sums of rewards.
+    """
+    if episodes < 1:
+        raise ValueError(
+            "`episodes` must be at least 1. Received: "
+            f"episodes={episodes}. Choose how many to play."
+        )
+    quota = -(-episodes // envs.num_envs)
+    transitions = Transitions(envs)
+    waiting = transitions.reset()
+    running = np.zeros(envs.num_envs)
+    returns = [[] for _ in range(envs.num_envs)]
+    state = None
+    while min(map(len, returns)) < quota:
+        if not waiting:
+            action = spaces.from_model(
+                envs.single_action_space, state["action"], "action"
+            )
+            waiting = transitions.step(action)
+        rows = waiting.pop(0)
+        state = _act(model, envs, rows, state, deterministic)
+        running += np.where(rows.active, rows.reward, 0.0)
+        for env in np.flatnonzero(rows.active & rows.is_last):
+            returns[env].append(running[env])
+            running[env] = 0.0
+    return np.array([value for own in returns for value in own[:quota]])
+
+
+def _act(model, envs, rows, state, deterministic):
+    observation = spaces.to_model(
+        envs.single_observation_space, rows.observation, "observation"
+    )
+    new = next_state(model, observation, state, rows.is_first, deterministic)
+    return keep_inactive(state, new, rows.active)
