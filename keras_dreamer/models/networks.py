@@ -1,5 +1,7 @@
 """All networks of the agent, under their official names."""
 
+import contextlib
+
 import keras
 
 from keras_dreamer.layers.continue_head import ContinueHead
@@ -37,6 +39,12 @@ class Networks(FunctionalLayer):
 
     def __init__(self, observation, action, config, seed, **kwargs):
         super().__init__(**kwargs)
+        # Layers inside of layers take the global policy.
+        with _global_policy(self.dtype_policy):
+            self._make_parts(observation, action, config, seed)
+        self._build_parts(action, config)
+
+    def _make_parts(self, observation, action, config, seed):
         c = config
         seeds = spread_seeds(seed, 7)
         self.enc = Encoder(observation, c.encoder_layers, c.units, seeds[0])
@@ -58,9 +66,7 @@ class Networks(FunctionalLayer):
             c.decoder_outscale,
             seeds[2],
         )
-        self.rew = TwoHotHead(
-            c.reward_layers, c.units, c.bins, seed=seeds[3]
-        )
+        self.rew = TwoHotHead(c.reward_layers, c.units, c.bins, seed=seeds[3])
         self.con = ContinueHead(c.continue_layers, c.units, seeds[4])
         self.pol = Policy(
             action,
@@ -78,7 +84,6 @@ class Networks(FunctionalLayer):
             c.value_layers, c.units, c.bins, seed=seeds[6]
         )
         self.slowval.trainable = False
-        self._build_parts(action, config)
 
     def _build_parts(self, action, config):
         features = config.deter + config.stoch * config.classes
@@ -91,9 +96,7 @@ class Networks(FunctionalLayer):
 
     def heads(self):
         """Returns the networks that take the latent state."""
-        return [
-            self.dec, self.rew, self.con, self.pol, self.val, self.slowval
-        ]
+        return [self.dec, self.rew, self.con, self.pol, self.val, self.slowval]
 
     def named_layers(self):
         names = "enc dyn dec rew con pol val slowval".split()
@@ -103,3 +106,13 @@ class Networks(FunctionalLayer):
         """Returns the variables that choose actions."""
         parts = (self.enc, self.dyn, self.pol)
         return [w for part in parts for w in part.weights]
+
+
+@contextlib.contextmanager
+def _global_policy(policy):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
