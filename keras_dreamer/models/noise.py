@@ -44,7 +44,9 @@ def draw_noise(shapes, action, seed):
     flat.update({("action", k): s for k, s in shapes["action"].items()})
     normal = {p for p in flat if p[1:] and not action[p[1]].discrete}
     drawn = {
-        **_cut(random.uniform, {p: flat[p] for p in flat if p not in normal}, seed),
+        **_cut(
+            random.uniform, {p: flat[p] for p in flat if p not in normal}, seed
+        ),
         **_cut(random.normal, {p: flat[p] for p in flat if p in normal}, seed),
     }
     return {
@@ -60,10 +62,13 @@ def _cut(draw, shapes, seed):
     if not sizes:
         return {}
     numbers = draw((sum(sizes),), dtype="float32", seed=seed)
-    pieces = ops.split(numbers, np.cumsum(sizes)[:-1].tolist())
+    # `ops.split` refuses to leave a tensor whole, except on JAX.
+    stops = np.cumsum(sizes).tolist()
     return {
-        path: ops.reshape(piece, shape)
-        for (path, shape), piece in zip(shapes.items(), pieces, strict=True)
+        path: ops.reshape(numbers[stop - size : stop], shape)
+        for (path, shape), size, stop in zip(
+            shapes.items(), sizes, stops, strict=True
+        )
     }
 
 
@@ -76,7 +81,8 @@ def mode_noise(shapes, action, normal):
         "posterior": None,
         "prior": None,
         "action": {
-            key: None if leaf.discrete
+            key: None
+            if leaf.discrete
             else ops.full(shapes["action"][key], normal, "float32")
             for key, leaf in action.items()
         },
