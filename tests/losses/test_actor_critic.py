@@ -1,6 +1,7 @@
 import types
 
 import numpy as np
+from backend_tools import evaluate
 from backend_tools import gradients
 from helpers import to_numpy
 from keras import ops
@@ -21,7 +22,7 @@ def tensor(x):
 
 
 def value_of(logits):
-    return TwoHot(ops.convert_to_tensor(logits), BINS)
+    return TwoHot(logits, BINS)
 
 
 def cross_entropy(logits, target):
@@ -80,19 +81,25 @@ def test_policy_loss_moves_only_the_policy():
 
 def test_value_loss_matches_hand_computed_values():
     # Equal logits: both terms cost log 5 = 1.609438, (1 + 0.5) * 1.609438
-    value = value_of(np.zeros((1, 1, 5), "float32"))
-    loss = value_loss(value, tensor([[0.3]]), tensor([[1.7]]), 0.5)
-    np.testing.assert_allclose(to_numpy(loss), [[2.414157]], rtol=1e-6)
+    loss = evaluate(
+        lambda x, y, z: value_loss(value_of(x), y, z, 0.5),
+        np.zeros((1, 1, 5)),
+        [[0.3]],
+        [[1.7]],
+    )
+    np.testing.assert_allclose(loss, [[2.414157]], rtol=1e-6)
 
 
 def test_value_loss_without_the_slow_critic_is_the_regression():
     logits = RNG.normal(size=(2, 3, 5)).astype("float32")
     target, slow = RNG.normal(size=(2, 2, 3))
-    value = value_of(logits)
-    loss = value_loss(value, tensor(target), tensor(slow), 0.0)
-    np.testing.assert_allclose(
-        to_numpy(loss), to_numpy(value.loss(tensor(target))), rtol=1e-6
-    )
+
+    def both(logits, target, slow):
+        value = value_of(logits)
+        return value_loss(value, target, slow, 0.0), value.loss(target)
+
+    loss, regression = evaluate(both, logits, target, slow)
+    np.testing.assert_allclose(loss, regression, rtol=1e-6)
 
 
 def test_value_loss_matches_a_loop():
@@ -102,8 +109,13 @@ def test_value_loss_matches_a_loop():
     for i in np.ndindex(2, 3):
         expected[i] = cross_entropy(logits[i], target[i])
         expected[i] += 0.7 * cross_entropy(logits[i], slow[i])
-    loss = value_loss(value_of(logits), tensor(target), tensor(slow), 0.7)
-    np.testing.assert_allclose(to_numpy(loss), expected, rtol=1e-5)
+    loss = evaluate(
+        lambda x, y, z: value_loss(value_of(x), y, z, 0.7),
+        logits,
+        target,
+        slow,
+    )
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
 def test_value_loss_moves_only_the_critic():
@@ -152,32 +164,27 @@ def test_continuation_weights_pass_on_no_gradient():
 
 def replay_loss(logits, slow, reward, last, terminal, bootstrap, discount):
     batch = {
-        "reward": ops.convert_to_tensor(reward),
-        "is_last": tensor(last),
-        "is_terminal": tensor(terminal),
+        "reward": reward,
+        "is_last": last,
+        "is_terminal": terminal,
     }
     return replay_value_loss(
-        value_of(logits),
-        ops.convert_to_tensor(slow),
-        batch,
-        ops.convert_to_tensor(bootstrap),
-        discount,
-        CONFIG,
+        value_of(logits), slow, batch, bootstrap, discount, CONFIG
     )
 
 
 def test_replay_value_loss_matches_hand_computed_values():
     # Equal logits cost (1 + 0.5) * log 5 = 2.414157 where no episode ends.
-    loss = replay_loss(
-        np.zeros((1, 3, 5), "float32"),
-        np.zeros((1, 3), "float32"),
-        np.ones((1, 3), "float32"),
-        [[0, 1, 0]],
-        [[0, 0, 0]],
-        np.ones((1, 3), "float32"),
-        0.9,
+    loss = evaluate(
+        lambda *x: replay_loss(*x, 0.9),
+        np.zeros((1, 3, 5)),
+        np.zeros((1, 3)),
+        np.ones((1, 3)),
+        [[0.0, 1.0, 0.0]],
+        [[0.0, 0.0, 0.0]],
+        np.ones((1, 3)),
     )
-    np.testing.assert_allclose(to_numpy(loss), [[2.414157, 0.0]], rtol=1e-6)
+    np.testing.assert_allclose(loss, [[2.414157, 0.0]], rtol=1e-6)
 
 
 def test_replay_value_loss_matches_a_loop():
@@ -201,10 +208,9 @@ def test_replay_value_loss_matches_a_loop():
             loss += 0.5 * cross_entropy(logits[row, t], slow[row, t])
             expected[row, t] = (1 - last[row, t]) * loss
     assert (expected == 0).any()
-    loss = replay_loss(
-        logits, slow, reward, last, terminal, bootstrap, discount
-    )
-    np.testing.assert_allclose(to_numpy(loss), expected, rtol=1e-4, atol=1e-6)
+    arrays = (logits, slow, reward, 1.0 * last, 1.0 * terminal, bootstrap)
+    loss = evaluate(lambda *x: replay_loss(*x, discount), *arrays)
+    np.testing.assert_allclose(loss, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_replay_value_loss_moves_only_the_critic():
@@ -213,7 +219,7 @@ def test_replay_value_loss_moves_only_the_critic():
     last = np.float32([[0, 1, 0, 0], [0, 0, 0, 0]])
     found = gradients(
         lambda x, s, r, b: ops.sum(
-            replay_loss(x, s, r, last, 0 * last, b, 0.9)
+            replay_loss(x, s, r, tensor(last), tensor(0 * last), b, 0.9)
         ),
         logits,
         slow,
