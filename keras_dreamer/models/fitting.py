@@ -95,6 +95,7 @@ def _graceful_interrupt(model):
 
     def interrupt(signum, frame):
         if model.exchange.interrupted:
+            model.exchange.interrupted = False  # `fit` lets this one pass.
             raise KeyboardInterrupt
         model.exchange.interrupted = True
         model.stop_training = True
