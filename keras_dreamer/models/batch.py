@@ -1,7 +1,5 @@
 """From a batch of the replay to the inputs of the loss."""
 
-import math
-
 import numpy as np
 from keras import ops
 
@@ -88,14 +86,31 @@ def _check_batch(model, batch):
             "from a `ReplayDataset` of the same environments, with the same "
             f"replay_context={model.config.replay_context}."
         )
+    for name, shape in _expected_shapes(model, batch).items():
+        value = batch
+        for part in name:
+            value = value[part]
+        if tuple(value.shape) != shape:
+            raise ValueError(
+                f"The batch's {'/'.join(name)} must have the shape {shape}: "
+                "batch, time and the space's own, as in `is_first`. "
+                f"Received: shape={tuple(value.shape)}. Use a replay of the "
+                "same environments and configuration."
+            )
+
+
+def _expected_shapes(model, batch):
+    """Returns `{path: shape}` of a batch as long as its `is_first`."""
     time = tuple(batch["is_first"].shape)
+    shapes = {(name,): time for name in ("reward", "is_last", "is_terminal")}
+    leaves = {
+        "observation": model.observation_leaves,
+        "action": model.action_leaves,
+    }
     for name, expected in leaves.items():
         for key, leaf in expected.items():
-            shape = tuple(batch[name][key].shape)
-            if shape != time + leaf.shape and math.prod(shape):
-                raise ValueError(
-                    f"The batch's {name}/{key} must have the shape "
-                    f"{time + leaf.shape}: batch, time and the space's own. "
-                    f"Received: shape={shape}. Use a replay of the same "
-                    "environments."
-                )
+            shapes[name, key] = (*time, *leaf.shape)
+    if model.config.replay_context:
+        shapes["context", "deter"] = (time[0], model.config.deter)
+        shapes["context", "stoch"] = (time[0], model.config.stoch)
+    return shapes
