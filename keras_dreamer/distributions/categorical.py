@@ -44,7 +44,7 @@ class Categorical:
             self.last = ops.convert_to_tensor(sizes - 1, "int32")
         self.event_ndim = event_ndim
         if unimix:
-            soft = ops.softmax(logits, axis=-1)
+            soft = _softmax(logits)
             self.probs = (1.0 - unimix) * soft + unimix * uniform
             self.log_probs = ops.log(ops.maximum(self.probs, 1e-30))
         else:
@@ -103,6 +103,12 @@ class Categorical:
         ratio = self.log_probs - other.log_probs
         kl = ops.sum(self.probs * ratio, axis=-1)
         return sum_event(kl, self.event_ndim)
+
+
+def _softmax(logits):
+    if logits.shape[-1] == 1:  # Keras warns of a softmax over one class.
+        return ops.exp(ops.log_softmax(logits, axis=-1))
+    return ops.softmax(logits, axis=-1)
 
 
 def _cumulative(probs):
