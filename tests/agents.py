@@ -128,7 +128,13 @@ def random_weights(model, seed=0):
             weights[name] = 0.2 * noise
         else:
             weights[name] = value
+        if name.startswith(_TWO_HOT) and name.endswith("logits/bias"):
+            # Their bins go to 5e8: prefer those near 0.
+            weights[name] -= 2 * np.abs(np.linspace(-20, 20, len(value)))
     return {k: np.asarray(v, "float32") for k, v in weights.items()}
+
+
+_TWO_HOT = ("rew/", "val/", "slowval/")
 
 
 def random_batch(model, seed=0, batch_size=3):
@@ -187,7 +193,7 @@ def random_noise(model, seed=0, batch_size=3):
     def normal(*shape):
         return rng.standard_normal(shape, dtype="float32")
 
-    return {
+    noise = {
         "posterior": uniform(batch_size, config.batch_length, config.stoch),
         "prior": uniform(*steps, config.stoch),
         "action": {
@@ -195,6 +201,7 @@ def random_noise(model, seed=0, batch_size=3):
             for key, leaf in model.action_leaves.items()
         },
     }
+    return keras.tree.map_structure(ops.convert_to_tensor, noise)
 
 
 # Goldens.

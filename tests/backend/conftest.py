@@ -1,0 +1,10 @@
+"""Tests of whole agents spend their time in compilers."""
+
+import agents
+import pytest
+
+
+@pytest.fixture(scope="module")
+def quick_compilation():
+    with agents.unoptimized():
+        yield

@@ -1,0 +1,278 @@
+import signal
+
+import agents
+import keras
+import numpy as np
+import pytest
+
+from keras_dreamer.callbacks import LatentWriteBack
+from keras_dreamer.callbacks import SlowCritic
+from keras_dreamer.models.fitting import recipe_optimizer
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+
+@pytest.fixture(scope="module")
+def model():
+    """One agent for all tests of this file: compiled once."""
+    model = agents.make_agent(agents.numbers(3), agents.bounded(2), warmup=0)
+    return agents.quick_compile(model)
+
+
+@pytest.fixture(scope="module")
+def batch(model):
+    return agents.random_batch(model)
+
+
+class Recorder(keras.callbacks.Callback):
+    """Remembers what Keras tells its callbacks."""
+
+    def __init__(self):
+        super().__init__()
+        self.batches = []
+        self.epochs = []
+        self.ended = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.batches.append(dict(logs))
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epochs.append(dict(logs))
+
+    def on_train_end(self, logs=None):
+        self.ended += 1
+
+
+# Compiling.
+
+
+def test_fit_needs_compile():
+    model = agents.make_agent()
+    dataset = agents.FixedBatches(agents.random_batch(model))
+    with pytest.raises(ValueError, match="compiled before `fit`.*compile()"):
+        model.fit(dataset)
+
+
+def test_several_steps_in_one_call_are_refused(model):
+    with pytest.raises(
+        ValueError, match=r"`steps_per_execution=1`.*steps_per_execution=2"
+    ):
+        model.compile(steps_per_execution=2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"loss": "mse"},
+        {"metrics": ["mae"]},
+        {"loss_weights": [1.0]},
+        {"weighted_metrics": ["mae"]},
+    ],
+)
+def test_losses_and_metrics_of_others_are_refused(model, arguments):
+    (name,) = arguments
+    with pytest.raises(ValueError, match=rf"\['{name}'\].*loss_scales"):
+        model.compile(**arguments)
+
+
+def test_default_optimizer_has_the_settings_of_the_recipe():
+    config = agents.make_agent().config.replace(agc=0.2, eps=1e-10)
+    optimizer = recipe_optimizer(config)
+    assert (
+        optimizer.get_config()
+        | {
+            "learning_rate": pytest.approx(1e-2),
+            "beta_1": 0.9,
+            "beta_2": 0.999,
+            "epsilon": 1e-10,
+            "agc": 0.2,
+            "pmin": 1e-3,
+            "warmup": 2,
+        }
+        == optimizer.get_config()
+    )
+
+
+def test_any_keras_optimizer_may_be_given():
+    model = agents.make_agent()
+    model.compile(optimizer=keras.optimizers.SGD(0.1))
+    assert isinstance(model.optimizer, keras.optimizers.SGD)
+
+
+# Logs.
+
+
+def test_logs_are_python_floats_and_name_every_loss(model, batch):
+    recorder = Recorder()
+    model.fit(
+        agents.FixedBatches(batch, steps_per_epoch=2),
+        epochs=2,
+        callbacks=[recorder],
+        verbose=0,
+    )
+    assert len(recorder.batches) == 4 and len(recorder.epochs) == 2
+    for logs in recorder.batches + recorder.epochs:
+        assert all(type(value) is float for value in logs.values())
+        assert np.isfinite(list(logs.values())).all()
+    losses = "rec/observation rew con dyn rep policy value repval".split()
+    expected = {"loss", *(f"loss/{name}" for name in losses)}
+    expected |= {"retnorm/lo", "retnorm/hi", "ent/action", "dyn_ent"}
+    assert expected <= set(recorder.epochs[0])
+    # Logs are means over the epoch so far, as everywhere in Keras.
+    assert recorder.epochs[0]["loss"] == recorder.batches[1]["loss"]
+    assert recorder.batches[2]["loss"] != recorder.batches[3]["loss"]
+
+
+def test_history_holds_the_epochs(model, batch):
+    history = agents.train(model, batch, updates=3)
+    assert len(history["loss"]) == 3
+    assert history["loss/con"][0] != history["loss/con"][2]
+
+
+# Callbacks.
+
+
+def slow_count(model):
+    return int(model.official_weights()["slowval_count/value"])
+
+
+@pytest.mark.parametrize("callbacks", [None, [], [SlowCritic(0.5)]])
+def test_the_slow_critic_moves_once_an_update(model, batch, callbacks):
+    before = slow_count(model)
+    agents.train(model, batch, updates=3, callbacks=callbacks)
+    assert slow_count(model) == before + 3
+
+
+def test_the_recipe_copies_the_critic_at_first_and_then_averages(batch):
+    model = agents.make_agent(agents.numbers(3), agents.bounded(2), warmup=0)
+    slow, value = "slowval/mlp/norm0/scale", "val/mlp/norm0/scale"
+    assert model.config.slow_copy  # The default recipe is that of the paper.
+    weights = agents.random_weights(model)
+    model.load_official_weights(weights)
+    model.update_slow_critic(0.02)
+    np.testing.assert_array_equal(
+        model.official_weights()[slow], weights[value]
+    )
+    weights = {**model.official_weights(), value: weights[value] + 1}
+    model.load_official_weights(weights)
+    model.update_slow_critic(0.02)
+    np.testing.assert_allclose(
+        model.official_weights()[slow],
+        0.02 * weights[value] + 0.98 * weights[slow],
+        rtol=1e-6,
+    )
+    assert slow_count(model) == 2
+
+
+class LatentRecorder:
+    """Stands in for a replay."""
+
+    def __init__(self):
+        self.updates = []
+
+    def update(self, step_id, latents):
+        self.updates.append((step_id, latents))
+
+
+@pytest.mark.parametrize("callbacks", [None, [LatentWriteBack()]])
+def test_latents_are_written_back_once_an_update(model, batch, callbacks):
+    step_id = np.arange(21).reshape(3, 7)
+    dataset = agents.FixedBatches({**batch, "step_id": step_id})
+    dataset.replay = LatentRecorder()
+    model.fit(dataset, epochs=2, callbacks=callbacks, verbose=0)
+    assert len(dataset.replay.updates) == 2
+    written, latents = dataset.replay.updates[-1]
+    np.testing.assert_array_equal(written, step_id[:, 1:])
+    assert latents["deter"].shape == (3, 6, 64)
+    assert latents["stoch"].shape == (3, 6, 4)
+
+
+def test_nothing_is_kept_after_fit(model, batch):
+    agents.train(model, batch, updates=1)
+    assert model.exchange.source is None
+    assert model.exchange.latents is None
+    assert model.exchange.state is None
+
+
+def test_progress_bar_shows_few_numbers(model, batch, capsys):
+    model.fit(agents.FixedBatches(batch), verbose=2)
+    shown = capsys.readouterr().out
+    assert "loss" in shown and "retnorm" not in shown
+
+
+# Ctrl-C.
+
+
+class PressCtrlC(keras.callbacks.Callback):
+    """Interrupts in the middle of update number `update`, from 0 on."""
+
+    def __init__(self, update):
+        super().__init__()
+        self.update = update
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == self.update:
+            signal.raise_signal(signal.SIGINT)
+
+
+def iterations(model):
+    return int(model.optimizer.iterations)
+
+
+def test_ctrl_c_ends_training_cleanly(model, batch):
+    handler = signal.getsignal(signal.SIGINT)
+    recorder, before = Recorder(), iterations(model)
+    history = model.fit(
+        agents.FixedBatches(batch, steps_per_epoch=5),
+        epochs=3,
+        callbacks=[recorder, PressCtrlC(1)],
+        verbose=0,
+    )
+    # The update that was running is finished, then nothing more happens.
+    assert len(recorder.batches) == 2
+    assert iterations(model) == before + 2
+    assert recorder.ended == 1
+    assert len(history.history["loss"]) == 1
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_the_model_is_usable_after_ctrl_c(model, batch):
+    before = iterations(model)
+    model.fit(
+        agents.FixedBatches(batch, steps_per_epoch=5),
+        callbacks=[PressCtrlC(0)],
+        verbose=0,
+    )
+    model.act(np.zeros((1, 3), "float32"))
+    assert np.isfinite(agents.train(model, batch, updates=1)["loss"]).all()
+    assert iterations(model) == before + 2
+
+
+class PressCtrlCTwice(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_second_ctrl_c_interrupts_at_once(model, batch):
+    recorder = Recorder()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(
+            agents.FixedBatches(batch, steps_per_epoch=5),
+            callbacks=[PressCtrlCTwice(), recorder],
+            verbose=0,
+        )
+    assert recorder.batches == []
+    # Between two updates there is a state to keep.
+    model.act(np.zeros((1, 3), "float32"))
+    assert np.isfinite(agents.train(model, batch, updates=1)["loss"]).all()
+
+
+def test_fit_takes_other_datasets_too(model, batch):
+    class Plain(keras.utils.PyDataset):
+        num_batches = 2
+
+        def __getitem__(self, index):
+            return (batch,)
+
+    assert len(model.fit(Plain(), verbose=0).history["loss"]) == 1
