@@ -1,11 +1,13 @@
 """Environments whose every value is known, and the loop in plain Python."""
 
 import itertools
+import types
 
 import gymnasium
 import numpy as np
 
 import keras_dreamer as kd
+from keras_dreamer.spaces import leaves
 
 LENGTHS = (1, 2, 5, 3, 1, 4)
 CONTINUOUS = gymnasium.spaces.Box(-2, 2, (1,))
@@ -51,6 +53,41 @@ class Scripted(gymnasium.Env):
     def _observation(self):
         values = [self.number, self.episode, self.count]
         return np.array(values, "float32")
+
+
+class Puppet:
+    """Stands in for `Dreamer`: its policy is known.
+
+    `deter` is `[steps since the reset, the last observation]`, `stoch` is
+    `[steps modulo 7]`, and the action repeats `deter`, modulo its classes.
+    """
+
+    seed = 0
+
+    def __init__(self, envs):
+        self.observation_space = envs.single_observation_space
+        self.action_space = envs.single_action_space
+        self.action_leaves = leaves(self.action_space, "action")
+        self.config = types.SimpleNamespace(deter=2, stoch=1)
+        self.actions_drawn = 0
+
+    def policy(self, observation, state, is_first, noise):
+        steps = np.where(is_first, 0, state["deter"][:, 0] + 1)
+        last = next(iter(observation.values()))
+        last = last.reshape(len(last), -1)[:, -1]
+        action = {}
+        for key, leaf in self.action_leaves.items():
+            shape = (-1, *(1,) * len(leaf.shape))
+            value = np.broadcast_to(
+                (steps + 1).reshape(shape), (len(steps), *leaf.shape)
+            )
+            value = value % leaf.classes if leaf.discrete else value / 4
+            action[key] = value.astype(leaf.dtype)
+        return {
+            "deter": np.stack([steps, last], 1).astype("float32"),
+            "stoch": (steps % 7)[:, None].astype("int32"),
+            "action": action,
+        }
 
 
 def make_scripted(num_envs, action_repeat=1, seed=0, env=Scripted, **kwargs):

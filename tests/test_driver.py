@@ -1,5 +1,3 @@
-import types
-
 import gymnasium
 import keras
 import numpy as np
@@ -8,6 +6,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector import SyncVectorEnv
 from scripted import CONTINUOUS
+from scripted import Puppet
 from scripted import Scripted
 from scripted import expected_rows
 from scripted import make_scripted
@@ -15,42 +14,6 @@ from scripted import scripted_envs
 
 from keras_dreamer.driver import Driver
 from keras_dreamer.envs import make
-from keras_dreamer.spaces import leaves
-
-
-class Puppet:
-    """Stands in for `Dreamer`: its policy is known.
-
-    `deter` is `[steps since the reset, the last observation]`, `stoch` is
-    `[steps modulo 7]`, and the action repeats `deter`, modulo its classes.
-    """
-
-    seed = 0
-
-    def __init__(self, envs):
-        self.observation_space = envs.single_observation_space
-        self.action_space = envs.single_action_space
-        self.action_leaves = leaves(self.action_space, "action")
-        self.config = types.SimpleNamespace(deter=2, stoch=1)
-        self.actions_drawn = 0
-
-    def policy(self, observation, state, is_first, noise):
-        steps = np.where(is_first, 0, state["deter"][:, 0] + 1)
-        last = next(iter(observation.values()))
-        last = last.reshape(len(last), -1)[:, -1]
-        action = {}
-        for key, leaf in self.action_leaves.items():
-            shape = (-1, *(1,) * len(leaf.shape))
-            value = np.broadcast_to(
-                (steps + 1).reshape(shape), (len(steps), *leaf.shape)
-            )
-            value = value % leaf.classes if leaf.discrete else value / 4
-            action[key] = value.astype(leaf.dtype)
-        return {
-            "deter": np.stack([steps, last], 1).astype("float32"),
-            "stoch": (steps % 7)[:, None].astype("int32"),
-            "action": action,
-        }
 
 
 class Streams:
