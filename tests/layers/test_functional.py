@@ -1,0 +1,143 @@
+import numpy as np
+import numpy_reference as reference
+import pytest
+from helpers import to_numpy
+from keras import ops
+from layer_checks import randomize
+
+from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import block_dense
+from keras_dreamer.layers.functional import dense
+from keras_dreamer.layers.functional import hidden
+from keras_dreamer.layers.functional import rms_norm
+from keras_dreamer.layers.mlp import MLP
+from keras_dreamer.layers.mlp import linear
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3, 4)).astype("float32")
+
+
+class Two(FunctionalLayer):
+    """An MLP and a dense layer, under names of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.mlp = MLP(1, 5)
+        self.last = linear(2)
+
+    def named_layers(self):
+        return {"first": self.mlp, "deep": {"last": self.last}}
+
+    def build(self, input_shape):
+        self.mlp.build(input_shape)
+        self.last.build((None, 5))
+
+    def apply(self, tensors, inputs):
+        x = self.mlp.apply(tensors["first"], inputs)
+        return dense(tensors["deep"]["last"], x)
+
+
+def tensors(**arrays):
+    return {
+        name: ops.convert_to_tensor(np.asarray(value, "float32"))
+        for name, value in arrays.items()
+    }
+
+
+def test_named_weights_are_the_paths_of_the_parts():
+    layer = Two()
+    layer(X)
+    named = layer.named_weights()
+    assert list(named) == [
+        "first/linear0/kernel",
+        "first/linear0/bias",
+        "first/norm0/scale",
+        "deep/last/kernel",
+        "deep/last/bias",
+    ]
+    assert {id(v) for v in named.values()} == {id(v) for v in layer.weights}
+
+
+def test_call_applies_its_own_weights():
+    layer = Two()
+    layer.build(X.shape)
+    randomize(layer)
+    weights = {k: to_numpy(v) for k, v in layer.named_weights().items()}
+    expected = [
+        reference.dense(
+            weights,
+            "deep/last",
+            reference.hidden(weights, "first/linear0", "first/norm0", x),
+        )
+        for x in X
+    ]
+    np.testing.assert_allclose(to_numpy(layer(X)), expected, rtol=1e-4)
+
+
+def test_apply_takes_any_weights():
+    layer = Two()
+    layer(X)
+    weights = layer.tensors()
+    weights["deep"]["last"] = tensors(kernel=np.zeros((5, 2)), bias=[7.0, 8.0])
+    np.testing.assert_array_equal(
+        to_numpy(layer.apply(weights, X)), 3 * [[7.0, 8.0]]
+    )
+
+
+def test_weights_come_in_the_compute_dtype_but_scales_in_float32():
+    layer = Two()
+    layer.dtype_policy = "mixed_bfloat16"
+    layer(X)
+    found = layer.tensors()
+    assert "bfloat16" in str(found["deep"]["last"]["kernel"].dtype)
+    assert "bfloat16" in str(found["first"]["linear0"]["bias"].dtype)
+    assert "float32" in str(found["first"]["norm0"]["scale"].dtype)
+
+
+def test_a_subclass_names_its_parts_and_its_mathematics():
+    with pytest.raises(NotImplementedError):
+        FunctionalLayer().named_layers()
+    with pytest.raises(NotImplementedError):
+        FunctionalLayer().apply({})
+
+
+def test_dense_matches_hand_computed_values():
+    # 1 * 2 + 3 * 4 + 10 = 24
+    weights = tensors(kernel=[[2.0], [4.0]], bias=[10.0])
+    y = dense(weights, ops.convert_to_tensor([[1.0, 3.0]]))
+    np.testing.assert_array_equal(to_numpy(y), [[24.0]])
+
+
+def test_block_dense_matches_hand_computed_values():
+    # 1 * 2 + 10 = 12 and 3 * 4 + 20 = 32
+    weights = tensors(kernel=[[[2.0]], [[4.0]]], bias=[10.0, 20.0])
+    y = block_dense(weights, ops.convert_to_tensor([[1.0, 3.0]]))
+    np.testing.assert_array_equal(to_numpy(y), [[12.0, 32.0]])
+
+
+def test_block_dense_matches_a_loop():
+    kernel, bias = RNG.normal(size=(2, 2, 3)), RNG.normal(size=6)
+    y = to_numpy(block_dense(tensors(kernel=kernel, bias=bias), X))
+    weights = {"x/kernel": kernel, "x/bias": bias}
+    for row in range(3):
+        expected = reference.block_dense(weights, "x", X[row])
+        np.testing.assert_allclose(y[row], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_rms_norm_matches_hand_computed_values():
+    # mean(3^2, 4^2) = 12.5: 3 / sqrt(12.5 + 3.5) * 2 = 1.5, 4 / 4 * 5 = 5
+    y = rms_norm(
+        tensors(scale=[2.0, 5.0]), ops.convert_to_tensor([[3.0, 4.0]]), 3.5
+    )
+    np.testing.assert_allclose(to_numpy(y), [[1.5, 5.0]], rtol=1e-6)
+
+
+def test_hidden_matches_hand_computed_values():
+    # Dense: 2 * 3 - 2 = 4, norm: 4 / sqrt(16 + 1e-4) * 0.5 = 0.499998,
+    # SiLU: 0.5 * sigmoid(0.5) = 0.311229
+    y = hidden(
+        tensors(kernel=[[3.0]], bias=[-2.0]),
+        tensors(scale=[0.5]),
+        ops.convert_to_tensor([[2.0]]),
+    )
+    np.testing.assert_allclose(to_numpy(y), [[0.311229]], rtol=1e-4)
