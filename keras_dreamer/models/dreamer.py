@@ -3,7 +3,6 @@
 import functools
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_dreamer import backend
@@ -18,14 +17,15 @@ from keras_dreamer.models import noise as noise_module
 from keras_dreamer.models import official
 from keras_dreamer.models.batch import prepare_batch
 from keras_dreamer.models.networks import Networks
-from keras_dreamer.models.terms import LossTerms
+from keras_dreamer.models.networks import refuse_float16
+from keras_dreamer.models.saving import Saving
 from keras_dreamer.models.terms import UpdateMeans
+from keras_dreamer.models.terms import assemble
 from keras_dreamer.models.terms import metric_names
-from keras_dreamer.models.terms import weighted_total
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class Dreamer(backend.Trainer, keras.Model):
+class Dreamer(backend.Trainer, Saving, keras.Model):
     """DreamerV3: learns a world model and acts by what it imagines.
 
     Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), and
@@ -57,7 +57,7 @@ class Dreamer(backend.Trainer, keras.Model):
         self.action_space = action_space
         self.config = config or Config()
         self.seed = seed
-        _refuse_float16(self.dtype_policy)
+        refuse_float16(self.dtype_policy)
         observation = spaces.leaves(observation_space, "observation")
         action = spaces.leaves(action_space, "action")
         self.observation_leaves = observation
@@ -65,15 +65,9 @@ class Dreamer(backend.Trainer, keras.Model):
         self.networks = Networks(
             observation, action, self.config, seed, dtype=self.dtype_policy
         )
-        self.retnorm_low = self._percentile("retnorm_low")
-        self.retnorm_high = self._percentile("retnorm_high")
-        self.slow_count = self.add_weight(
-            name="slow_count",
-            shape=(),
-            initializer="zeros",
-            dtype="int32",
-            trainable=False,
-        )
+        self.retnorm_low = self._add_state("retnorm_low", "float32")
+        self.retnorm_high = self._add_state("retnorm_high", "float32")
+        self.slow_count = self._add_state("slow_count", "int32")
         self.noise_seed = keras.random.SeedGenerator(seed)
         names = metric_names(observation, action)
         self.means = UpdateMeans(names)
@@ -85,12 +79,12 @@ class Dreamer(backend.Trainer, keras.Model):
         )
         self.built = True
 
-    def _percentile(self, name):
+    def _add_state(self, name, dtype):
         return self.add_weight(
             name=name,
             shape=(),
             initializer="zeros",
-            dtype="float32",
+            dtype=dtype,
             trainable=False,
             autocast=False,
         )
@@ -130,7 +124,7 @@ class Dreamer(backend.Trainer, keras.Model):
             nets, tensors, posterior, batch, returns, config
         )
         metrics.update(dream_metrics)
-        return self._assemble(posterior, terms, metrics)
+        return assemble(posterior, terms, metrics, config)
 
     def _percentiles(self, returns, training):
         """Moves the return percentiles, then reads them (item 3.8)."""
@@ -147,23 +141,6 @@ class Dreamer(backend.Trainer, keras.Model):
         self.retnorm_low.assign(low)
         self.retnorm_high.assign(high)
         return low, high
-
-    def _assemble(self, posterior, terms, metrics):
-        total = weighted_total(terms, self.config.loss_scales)
-        one_hot = ops.reshape(
-            ops.stop_gradient(posterior.stoch),
-            (*posterior.stoch.shape[:-1], self.config.stoch, -1),
-        )
-        latents = {
-            "deter": ops.stop_gradient(posterior.deter),
-            "stoch": ops.cast(ops.argmax(one_hot, axis=-1), "int32"),
-        }
-        metrics = {
-            "loss": total,
-            **{f"loss/{name}": ops.mean(x) for name, x in terms.items()},
-            **metrics,
-        }
-        return LossTerms(total, terms, latents, metrics)
 
     def update_terms(self, batch):
         """Draws the noise of an update and returns its loss terms."""
@@ -243,11 +220,6 @@ class Dreamer(backend.Trainer, keras.Model):
         )
         self.optimizer.build(self.trainable_variables)
 
-    def compile_from_config(self, config):
-        config = keras.saving.deserialize_keras_object(config)
-        names = ("loss", "loss_weights", "metrics", "weighted_metrics")
-        self.compile(**{k: v for k, v in config.items() if k not in names})
-
     def fit(self, x=None, callbacks=None, verbose="auto", **kwargs):
         """Trains on a `ReplayDataset`.
 
@@ -283,9 +255,7 @@ class Dreamer(backend.Trainer, keras.Model):
 
     # Acting.
 
-    def act(
-        self, observation, state=None, is_first=None, deterministic=False
-    ):
+    def act(self, observation, state=None, is_first=None, deterministic=False):
         """Chooses the actions of a batch of environments.
 
         Args:
@@ -305,7 +275,7 @@ class Dreamer(backend.Trainer, keras.Model):
         """
         return acting.act(self, observation, state, is_first, deterministic)
 
-    # Saving.
+    # Weights by name.
 
     def official_weights(self):
         """Returns all weights under the names of danijar/dreamerv3.
@@ -324,46 +294,3 @@ class Dreamer(backend.Trainer, keras.Model):
                 official optimizer's, are ignored.
         """
         official.import_weights(self, params)
-
-    def get_config(self):
-        return {
-            "name": self.name,
-            "dtype": keras.saving.serialize_keras_object(self.dtype_policy),
-            "observation_space": spaces.to_config(self.observation_space),
-            "action_space": spaces.to_config(self.action_space),
-            "config": self.config.to_dict(),
-            "seed": self.seed,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        policy = keras.saving.deserialize_keras_object(config["dtype"])
-        return cls(
-            spaces.from_config(config["observation_space"]),
-            spaces.from_config(config["action_space"]),
-            Config(**config["config"]),
-            config["seed"],
-            name=config["name"],
-            dtype=policy,
-        )
-
-    def save_own_variables(self, store):
-        """Adds the noise streams, which Keras does not save."""
-        super().save_own_variables(store)
-        store["noise_seed"] = ops.convert_to_numpy(self.noise_seed.state)
-        store["actions_drawn"] = np.asarray(self.actions_drawn)
-
-    def load_own_variables(self, store):
-        own = {k: store[k] for k in store.keys() if k.isdigit()}
-        super().load_own_variables(own)
-        self.noise_seed.state.assign(store["noise_seed"][()])
-        self.actions_drawn = int(store["actions_drawn"][()])
-
-
-def _refuse_float16(policy):
-    if policy.compute_dtype == "float16":
-        raise ValueError(
-            "`Dreamer` computes in float32 or bfloat16: float16 cannot hold "
-            f"its returns. Received: dtype policy {policy.name!r}. Use "
-            "'mixed_bfloat16' or 'float32'."
-        )

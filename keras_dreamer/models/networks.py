@@ -108,6 +108,16 @@ class Networks(FunctionalLayer):
         return [w for part in parts for w in part.weights]
 
 
+def refuse_float16(policy):
+    """Raises an error where the agent cannot compute."""
+    if policy.compute_dtype == "float16":
+        raise ValueError(
+            "`Dreamer` computes in float32 or bfloat16: float16 cannot hold "
+            f"its returns. Received: dtype policy {policy.name!r}. Use "
+            "'mixed_bfloat16' or 'float32'."
+        )
+
+
 @contextlib.contextmanager
 def _global_policy(policy):
     before = keras.config.dtype_policy()

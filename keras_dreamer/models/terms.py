@@ -33,6 +33,33 @@ def weighted_total(terms, scales):
     )
 
 
+def assemble(posterior, terms, metrics, config):
+    """Returns the `LossTerms` of an update.
+
+    Args:
+        posterior: states of the trained steps, with `deter` `(B, T, D)` and
+            `stoch` `(B, T, S * C)`.
+        terms: dict of unreduced losses.
+        metrics: dict of further scalars.
+        config: `Config`.
+    """
+    total = weighted_total(terms, config.loss_scales)
+    one_hot = ops.reshape(
+        ops.stop_gradient(posterior.stoch),
+        (*posterior.stoch.shape[:-1], config.stoch, config.classes),
+    )
+    latents = {
+        "deter": ops.stop_gradient(posterior.deter),
+        "stoch": ops.cast(ops.argmax(one_hot, axis=-1), "int32"),
+    }
+    metrics = {
+        "loss": total,
+        **{f"loss/{name}": ops.mean(x) for name, x in terms.items()},
+        **metrics,
+    }
+    return LossTerms(total, terms, latents, metrics)
+
+
 def metric_names(observation, action):
     """Returns the names of all metrics in the order they are tracked.
 
