@@ -4,6 +4,8 @@ import contextlib
 import signal
 import threading
 
+import keras
+
 from keras_dreamer.callbacks.latent_write_back import LatentWriteBack
 from keras_dreamer.callbacks.progress import Progress
 from keras_dreamer.callbacks.slow_critic import SlowCritic
@@ -55,6 +57,8 @@ def fit(model, keras_fit, dataset, callbacks, verbose, arguments):
             "without an optimizer. Call model.compile() first; it uses LaProp "
             "with the recipe's settings."
         )
+    # Nothing to shuffle: the replay is sampled at random.
+    arguments.setdefault("shuffle", False)
     exchange = model.exchange
     exchange.reset()
     replayed = isinstance(dataset, ReplayDataset)
@@ -62,13 +66,8 @@ def fit(model, keras_fit, dataset, callbacks, verbose, arguments):
     callbacks = _complete(model, dataset, callbacks, replayed, verbose)
     try:
         with _graceful_interrupt(model):
-            # Nothing to shuffle: the replay is sampled at random.
             return keras_fit(
-                dataset,
-                callbacks=callbacks,
-                verbose=verbose,
-                shuffle=False,
-                **arguments,
+                dataset, callbacks=callbacks, verbose=verbose, **arguments
             )
     except KeyboardInterrupt:
         if not exchange.interrupted:
@@ -113,7 +112,7 @@ def _complete(model, dataset, callbacks, replayed, verbose):
     Ours come first, in the order of Algorithm K, so that Keras's own see
     what they add to the logs.
     """
-    callbacks = list(callbacks or [])
+    callbacks = keras.tree.flatten(callbacks or [])
     if replayed:
         missing = {
             SlowCritic: lambda: SlowCritic(model.config.slow_rate),
