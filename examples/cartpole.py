@@ -21,15 +21,15 @@ ENV = "gym:CartPole-v1"
 SOLVED = 475.0
 
 # CartPole needs thousands of steps, not the recipe's hundreds of thousands:
-# its learning rate and warm-up would end before they begin. So the rate is
-# ten times the recipe's, and the batches are shorter so that updates come
-# early and often on two cores.
+# with the recipe's learning rate and warm-up it would hardly have begun. So
+# the rate is 25 times higher and the warm-up shorter, and batches are a quarter
+# as long, with one update a step, so that two cores see progress at once.
 SETTINGS = {
     "size": "small",
-    "lr": 4e-4,
+    "lr": 1e-3,
     "warmup": 200,
     "batch_size": 16,
-    "batch_length": 32,
+    "batch_length": 16,
     "train_ratio": 256,
     "action_repeat": 1,
 }
@@ -110,7 +110,7 @@ def main():
     model.fit(
         kd.replay.ReplayDataset(replay),
         epochs=10_000,
-        steps_per_epoch=100,
+        steps_per_epoch=250,
         callbacks=callbacks,
         verbose=0,
     )

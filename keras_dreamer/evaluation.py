@@ -8,7 +8,7 @@ from keras_dreamer.models.acting import keep_inactive
 from keras_dreamer.models.acting import next_state
 
 
-def evaluate(model, envs, episodes=20, deterministic=False):
+def evaluate(model, envs, episodes=20, deterministic=False, seed=0):
     """Plays whole episodes and returns their returns.
 
     Every environment plays the same number of episodes, so that short
@@ -22,6 +22,8 @@ def evaluate(model, envs, episodes=20, deterministic=False):
             environments is played.
         deterministic: bool. Whether to take the modes of the latents and of
             the policy. The published agent always samples.
+        seed: int. Seed of the actions' noise, which is not that of training:
+            evaluating does not change a run.
 
     Returns:
         `(episodes,)` float array, the sums of rewards.
@@ -36,7 +38,7 @@ def evaluate(model, envs, episodes=20, deterministic=False):
     waiting = transitions.reset()
     running = np.zeros(envs.num_envs)
     returns = [[] for _ in range(envs.num_envs)]
-    state = None
+    state, rng = None, np.random.default_rng(seed)
     while min(map(len, returns)) < quota:
         if not waiting:
             action = spaces.from_model(
@@ -44,7 +46,7 @@ def evaluate(model, envs, episodes=20, deterministic=False):
             )
             waiting = transitions.step(action)
         rows = waiting.pop(0)
-        state = _act(model, envs, rows, state, deterministic)
+        state = _act(model, envs, rows, state, deterministic, rng)
         running += np.where(rows.active, rows.reward, 0.0)
         for env in np.flatnonzero(rows.active & rows.is_last):
             returns[env].append(running[env])
@@ -52,9 +54,11 @@ def evaluate(model, envs, episodes=20, deterministic=False):
     return np.array([value for own in returns for value in own[:quota]])
 
 
-def _act(model, envs, rows, state, deterministic):
+def _act(model, envs, rows, state, deterministic, rng):
     observation = spaces.to_model(
         envs.single_observation_space, rows.observation, "observation"
     )
-    new = next_state(model, observation, state, rows.is_first, deterministic)
+    new = next_state(
+        model, observation, state, rows.is_first, deterministic, rng
+    )
     return keep_inactive(state, new, rows.active)

@@ -33,7 +33,9 @@ def act(model, observation, state, is_first, deterministic):
     return action, state
 
 
-def next_state(model, observation, state, is_first, deterministic=False):
+def next_state(
+    model, observation, state, is_first, deterministic=False, rng=None
+):
     """Filters observations and samples actions, NumPy in and out.
 
     Args:
@@ -43,6 +45,8 @@ def next_state(model, observation, state, is_first, deterministic=False):
         state: `None` or what this function returned before.
         is_first: `None` or `(N,)` bool array.
         deterministic: bool. Whether to take the modes.
+        rng: `numpy.random.Generator` of the noise, or `None` for the model's
+            own stream, which it moves on.
 
     Returns:
         Dict of arrays, see `Dreamer.act`.
@@ -52,9 +56,10 @@ def next_state(model, observation, state, is_first, deterministic=False):
         is_first = np.full(count, state is None)
     if state is None:
         state = initial_state(model, count)
-    # Numbered noise: the same on every backend, and after a restart.
-    rng = np.random.default_rng([model.seed, model.actions_drawn])
-    model.actions_drawn += not deterministic
+    if rng is None:
+        # Numbered noise: the same on every backend, and after a restart.
+        rng = np.random.default_rng([model.seed, model.actions_drawn])
+        model.actions_drawn += not deterministic
     noise = acting_noise(
         model.config, model.action_leaves, count, rng, deterministic
     )
