@@ -93,18 +93,28 @@ def quick_compile(model, **kwargs):
 
 
 @contextlib.contextmanager
-def unoptimized():
-    """Lets XLA compile on JAX in half the time, into slower programs."""
-    if BACKEND != "jax":
-        yield
-        return
-    import jax
+def quick_backend():
+    """Spends less time on what tiny agents have no use for."""
+    if BACKEND == "jax":
+        # XLA compiles in half the time, into slower programs.
+        import jax
 
-    name = "jax_disable_most_optimizations"
-    before = jax.config.read(name)
-    jax.config.update(name, True)
-    yield
-    jax.config.update(name, before)
+        name = "jax_disable_most_optimizations"
+        before = jax.config.read(name)
+        jax.config.update(name, True)
+        yield
+        jax.config.update(name, before)
+    elif BACKEND == "torch":
+        # Threads wait for each other longer than they compute, the more so
+        # when several test processes share the cores.
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(before)
+    else:
+        yield
 
 
 # Weights and batches.
@@ -138,7 +148,7 @@ _TWO_HOT = ("rew/", "val/", "slowval/")
 
 
 def random_batch(model, seed=0, batch_size=3):
-    """Returns a batch with both kinds of episode ends, and what follows."""
+    """Returns a batch with all kinds of episode ends, as far as it goes."""
     rng = np.random.default_rng(seed)
     config = model.config
     lead = (batch_size, config.batch_length + config.replay_context)
@@ -146,11 +156,12 @@ def random_batch(model, seed=0, batch_size=3):
         name: np.zeros(lead, bool)
         for name in ("is_first", "is_last", "is_terminal")
     }
-    flags["is_last"][0, 2] = flags["is_terminal"][0, 2] = True
-    flags["is_first"][0, 3] = True
-    flags["is_last"][1, 4] = True
-    flags["is_first"][1, 5] = True
-    flags["is_last"][2, 0] = flags["is_first"][2, 1] = True
+    # A terminal end, a time limit, and an end in the context row; the next
+    # step is the first of another episode.
+    for row, step in [(0, 2), (1, 4), (2, 0)]:
+        flags["is_last"][row : row + 1, step : step + 1] = True
+        flags["is_first"][row : row + 1, step + 1 : step + 2] = True
+    flags["is_terminal"][0, 2] = True
     batch = {
         "observation": _random_values(model.observation_leaves, rng, lead),
         "action": _random_values(model.action_leaves, rng, lead),

@@ -5,6 +5,6 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def quick_compilation():
-    with agents.unoptimized():
+def quick_backend():
+    with agents.quick_backend():
         yield

@@ -7,7 +7,7 @@ from gymnasium.vector.utils import batch_space
 
 from keras_dreamer.models.acting import keep_inactive
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
+pytestmark = pytest.mark.usefixtures("quick_backend")
 
 # Every kind of action, in one space: each has a shape of its own to compile.
 ACTIONS = spaces.Dict(

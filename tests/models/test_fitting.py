@@ -9,7 +9,7 @@ from keras_dreamer.callbacks import LatentWriteBack
 from keras_dreamer.callbacks import SlowCritic
 from keras_dreamer.models.fitting import recipe_optimizer
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
+pytestmark = pytest.mark.usefixtures("quick_backend")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from agents import relative_error
 from agents import with_prefix
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
+pytestmark = pytest.mark.usefixtures("quick_backend")
 
 # What the reference reports and we don't: chance that an action is random.
 UNTRACKED = "rand/"

@@ -4,7 +4,7 @@ import agents
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
+pytestmark = pytest.mark.usefixtures("quick_backend")
 
 OTHER_TERMS = "rew con dyn rep policy value repval".split()
 TERMS = ["rec/flags", "rec/mode", "rec/position", *OTHER_TERMS]

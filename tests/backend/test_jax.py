@@ -1,0 +1,47 @@
+import agents
+import keras
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+if keras.backend.backend() != "jax":
+    pytest.skip("another backend is active", allow_module_level=True)
+
+from keras_dreamer.backend.jax import scan  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("quick_backend")
+
+
+def test_scan_is_one_loop_in_the_program():
+    def cumulate(x):
+        return scan(lambda c, x: (c + x, c * x), 0.0, x, 50)
+
+    x = np.arange(50, dtype="float32")
+    assert str(jax.make_jaxpr(cumulate)(x)).count("scan[") == 1
+    # d sum_t (x_0 + .. + x_t-1) x_t / dx_k is the sum of all others.
+    gradient = jax.grad(lambda x: cumulate(x)[1].sum())(x)
+    np.testing.assert_allclose(gradient, x.sum() - x, rtol=1e-6)
+
+
+class Steps(keras.callbacks.Callback):
+    """Remembers where the variables are while `fit` runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.synced = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.synced.append(self._model._jax_state_synced)
+
+
+def test_our_callbacks_leave_the_state_in_the_running_step():
+    """Copying it out and in costs a copy of all weights per update."""
+    model = agents.make_agent(agents.numbers(3), agents.bounded(2))
+    model.compile()
+    steps = Steps()
+    dataset = agents.FixedBatches(agents.random_batch(model), steps_per_epoch=3)
+    model.fit(dataset, callbacks=[steps], verbose=0)
+    assert steps.synced == [False, False, False]
+    # One program serves all updates.
+    assert int(model.optimizer.iterations) == 3
+    assert all(np.isfinite(w).all() for w in model.get_weights())

@@ -1,0 +1,59 @@
+import agents
+import keras
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("another backend is active", allow_module_level=True)
+
+from keras_dreamer.backend.tensorflow import scan  # noqa: E402
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_scan_has_a_gradient_in_a_graph(jit_compile):
+    # `keras.ops.scan` has none under XLA, and no outputs of another shape.
+    @tf.function(jit_compile=jit_compile)
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            start = (tf.zeros(()), tf.zeros((2,)))
+            _, outputs = scan(step, start, x, 5)
+            total = tf.reduce_sum(outputs)
+        return tape.gradient(total, x)
+
+    def step(carry, x):
+        total, pair = carry
+        return (total + x, pair + x), total * x
+
+    # d sum_t (x_0 + .. + x_t-1) x_t / dx_k is the sum of all others.
+    x = tf.constant([1.0, 2.0, 3.0, 4.0, 5.0])
+    np.testing.assert_allclose(gradient(x), 15 - x.numpy())
+
+
+def test_scan_is_one_loop_in_the_program():
+    @tf.function
+    def cumulate(x):
+        return scan(lambda c, x: (c + x, c * x), 0.0, x, 50)
+
+    graph = cumulate.get_concrete_function(tf.zeros(50)).graph
+    loops = [op.type for op in graph.get_operations() if "While" in op.type]
+    assert len(loops) == 1
+
+
+def test_an_update_is_traced_once():
+    model = agents.make_agent(agents.numbers(3), agents.bounded(2))
+    model.compile(jit_compile=False)
+    traced = []
+    loss_terms = model.loss_terms
+
+    def counting(*args, **kwargs):
+        traced.append(len(traced))
+        return loss_terms(*args, **kwargs)
+
+    model.loss_terms = counting
+    batches = [agents.random_batch(model, seed) for seed in range(3)]
+    for _ in range(2):
+        model.fit(agents.FixedBatches(*batches, steps_per_epoch=3), verbose=0)
+    assert len(traced) == 1
+    assert int(model.optimizer.iterations) == 6

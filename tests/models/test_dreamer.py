@@ -1,0 +1,162 @@
+import shutil
+
+import agents
+import gymnasium
+import keras
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.usefixtures("quick_backend")
+
+FLOAT32 = {np.dtype("float32")}
+
+
+# Construction.
+
+
+def test_is_built_on_return():
+    model = agents.make_agent()
+    assert model.built
+    assert model.count_params() > 10_000
+    assert model.config.recipe == "paper"
+
+
+@pytest.mark.parametrize("kind", ["global", "argument"])
+def test_float16_is_refused(kind):
+    arguments = {"dtype": "mixed_float16"} if kind == "argument" else {}
+    if kind == "global":
+        keras.config.set_dtype_policy("mixed_float16")
+    with pytest.raises(
+        ValueError, match="float32 or bfloat16.*'mixed_float16'.*Use"
+    ):
+        agents.make_agent(**arguments)
+
+
+# Mixed precision.
+
+
+@pytest.mark.parametrize("name", agents.GOLDENS)
+def test_bfloat16_stays_close_to_the_golden_total(name):
+    golden = agents.load_golden(name)
+    model = agents.golden_agent(name, golden, dtype="mixed_bfloat16")
+    result = agents.evaluate(model, agents.golden_batch(model, golden))
+    assert result.total == pytest.approx(golden["loss/total"], rel=0.02)
+    assert {term.dtype for term in result.terms.values()} == FLOAT32
+    assert {value.dtype for value in result.metrics.values()} == FLOAT32
+    assert result.latents["deter"].dtype.name == "bfloat16"
+
+
+@pytest.mark.parametrize("kind", ["global", "argument"])
+def test_bfloat16_stays_close_to_float32_at_the_small_size(kind):
+    small = {"deter": 256, "hidden": 64, "units": 64, "stoch": 16, "classes": 8}
+    expected = agents.make_agent(**small)
+    if kind == "global":
+        keras.config.set_dtype_policy("mixed_bfloat16")
+    dtype = {} if kind == "global" else {"dtype": "mixed_bfloat16"}
+    model = agents.make_agent(**small, **dtype)
+    assert model.compute_dtype == "bfloat16"
+    assert {v.dtype for v in model.networks.weights} == {"float32"}
+    totals = [
+        agents.evaluate(m, agents.random_batch(m)).total
+        for m in (expected, model)
+    ]
+    assert totals[1].dtype == np.float32
+    assert totals[1] == pytest.approx(totals[0], rel=0.02)
+
+
+def test_bfloat16_trains_float32_weights():
+    model = agents.make_agent(
+        agents.numbers(3), agents.bounded(2), dtype="mixed_bfloat16", warmup=0
+    )
+    agents.quick_compile(model)
+    before = model.official_weights()
+    logs = agents.train(model, agents.random_batch(model), updates=2)
+    assert np.isfinite(logs["loss"]).all()
+    after = model.official_weights()
+    name = "dyn/dyngru/kernel"
+    assert after[name].dtype == np.float32
+    # Finer than a step of bfloat16, 1/256 of the value.
+    change = np.abs(after[name] - before[name])
+    assert 0 < change.max() < 0.1
+    moments = {v.dtype for v in model.optimizer.variables[2:]}
+    assert moments == {"float32"}
+
+
+# Ways to run.
+
+LITTLE = {
+    "deter": 8,
+    "hidden": 8,
+    "units": 8,
+    "stoch": 2,
+    "blocks": 2,
+    "imglayers": 1,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "policy_layers": 1,
+    "value_layers": 1,
+    "batch_length": 3,
+    "imag_length": 2,
+    "warmup": 0,
+    "lr": 1e-3,
+}
+
+
+def losses(**kwargs):
+    """Returns the losses of 3 updates without noise, the last after two."""
+    model = agents.make_agent(
+        agents.numbers(3), gymnasium.spaces.Discrete(3), **LITTLE
+    )
+    model.load_official_weights(agents.random_weights(model))
+    model.compile(**kwargs)
+    agents.use_mode_noise(model)
+    logs = agents.train(model, agents.random_batch(model), updates=3)
+    return {k: v for k, v in logs.items() if k.startswith("loss")}
+
+
+@pytest.fixture(scope="module")
+def usual_losses():
+    """As `compile()` without arguments does it."""
+    return losses()
+
+
+def _torch_cannot_compile():
+    if agents.BACKEND != "torch":
+        return False
+    return not any(map(shutil.which, ("g++", "clang++", "cl")))
+
+
+WAYS = {
+    "eager": {"run_eagerly": True},
+    "not_jitted": {"jit_compile": False},
+    "jitted": {"jit_compile": True},
+}
+
+
+_JITTED = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        _torch_cannot_compile(), reason="torch.compile needs a C++ compiler"
+    ),
+    # torch.compile warns of its own imports and of what it finds in graphs.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "eager",
+        "not_jitted",
+        pytest.param(
+            "jitted", marks=_JITTED if agents.BACKEND == "torch" else []
+        ),
+    ],
+)
+def test_losses_do_not_depend_on_how_they_are_run(way, usual_losses):
+    found = losses(**WAYS[way])
+    assert found.keys() == usual_losses.keys()
+    for name, values in usual_losses.items():
+        np.testing.assert_allclose(
+            found[name], values, rtol=1e-5, atol=1e-6, err_msg=name
+        )
