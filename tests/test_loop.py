@@ -1,5 +1,6 @@
 """The loop as a whole: what is stored, when updates run, what they write."""
 
+import agents
 import keras
 import numpy as np
 import pytest
@@ -19,6 +20,12 @@ from keras_dreamer.replay.pool import step_ids
 CONFIG = tiny_config()
 TRAINED = CONFIG.batch_size * CONFIG.batch_length  # 3 * 4 steps an update.
 LENGTH = CONFIG.batch_length + CONFIG.replay_context
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_backend():
+    with agents.quick_backend():
+        yield
 
 
 class Policy:

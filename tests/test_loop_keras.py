@@ -5,6 +5,7 @@ import pathlib
 import signal
 import types
 
+import agents
 import keras
 import numpy as np
 import pytest
@@ -19,12 +20,20 @@ from scripted import tiny_config
 import keras_dreamer as kd
 
 CONFIG = tiny_config()
+# XLA takes twice as long to compile an update as TensorFlow to trace it.
+JIT = keras.backend.backend() == "jax"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_backend():
+    with agents.quick_backend():
+        yield
 
 
 @pytest.fixture(scope="module")
 def model():
     model = kd.Dreamer(Scripted.observation_space, CONTINUOUS, CONFIG)
-    model.compile()
+    model.compile(jit_compile=JIT)
     return model
 
 

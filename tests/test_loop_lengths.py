@@ -1,6 +1,9 @@
 """Episodes that are shorter, as long as and longer than a window."""
 
+import agents
+import keras
 import numpy as np
+import pytest
 from scripted import CONTINUOUS
 from scripted import Scripted
 from scripted import expected_rows
@@ -11,12 +14,20 @@ import keras_dreamer as kd
 
 LENGTHS = (1, 2, 5, 63, 64, 65)  # 206 rows with the resets.
 CONFIG = tiny_config(batch_size=2, batch_length=64)
+# XLA takes twice as long to compile an update as TensorFlow to trace it.
+JIT = keras.backend.backend() == "jax"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_backend():
+    with agents.quick_backend():
+        yield
 
 
 def test_episodes_of_any_length_train():
     envs = make_scripted(1, lengths=LENGTHS)
     model = kd.Dreamer(Scripted.observation_space, CONTINUOUS, CONFIG)
-    model.compile()
+    model.compile(jit_compile=JIT)
     replay = kd.replay.Replay(CONFIG, envs)
     driver = kd.Driver(envs, model, replay)
     ratio = kd.callbacks.TrainRatio(driver, ratio=16, total_steps=230)

@@ -1,5 +1,6 @@
 """What a seed fixes, and that updates reach acting and the slow critic."""
 
+import agents
 import keras
 import numpy as np
 import pytest
@@ -9,7 +10,15 @@ from scripted import tiny_config
 import keras_dreamer as kd
 
 CONFIG = tiny_config(lr=1e-2, warmup=0)
+# XLA takes twice as long to compile an update as TensorFlow to trace it.
+JIT = keras.backend.backend() == "jax"
 UPDATES = 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_backend():
+    with agents.quick_backend():
+        yield
 
 
 class Watch(keras.callbacks.Callback):
@@ -45,7 +54,7 @@ def command(seed, callbacks=()):
         CONFIG,
         seed=seed,
     )
-    model.compile()
+    model.compile(jit_compile=JIT)
     initial = list(map(to_numpy, model.trainable_variables))
     replay = kd.replay.Replay(CONFIG, envs, seed=seed)
     driver = kd.Driver(envs, model, replay)
