@@ -13,7 +13,9 @@ def compiled(function):
     if BACKEND == "jax":
         import jax
 
-        return jax.jit(function)
+        # A function of its own: jax remembers what it compiled, with the
+        # weights of that time.
+        return jax.jit(lambda *args: function(*args))
     if BACKEND == "tensorflow":
         import tensorflow as tf
 
@@ -21,18 +23,29 @@ def compiled(function):
     return function
 
 
+def fast(function):
+    """Returns `function`, compiled as a whole on jax.
+
+    That takes less time than compiling its operations one by one.
+    """
+    if BACKEND != "jax":
+        return function
+    import jax
+
+    quick = {"xla_backend_optimization_level": 0}
+    return jax.jit(lambda *args: function(*args), compiler_options=quick)
+
+
 def evaluate(function, *arrays):
     """Returns the nest that `function` makes of arrays, as NumPy arrays.
 
-    Floats become float32. On jax it is compiled as a whole, which takes less
-    time than compiling its operations one by one.
+    Floats become float32.
     """
     tensors = [
         ops.convert_to_tensor(x.astype("float32") if x.dtype.kind == "f" else x)
         for x in map(np.asarray, arrays)
     ]
-    function = compiled(function) if BACKEND == "jax" else function
-    return keras.tree.map_structure(to_numpy, function(*tensors))
+    return keras.tree.map_structure(to_numpy, fast(function)(*tensors))
 
 
 def gradients(function, *arrays):
@@ -42,7 +55,7 @@ def gradients(function, *arrays):
         import jax
 
         gradient = jax.grad(function, tuple(range(len(tensors))))
-        found = jax.jit(gradient)(*tensors)  # Faster than many small ops.
+        found = fast(gradient)(*tensors)
     elif BACKEND == "tensorflow":
         import tensorflow as tf
 

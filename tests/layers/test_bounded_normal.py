@@ -92,8 +92,9 @@ def test_initial_weights():
     assert (weights["mean/kernel"] != weights["stddev/kernel"]).all()
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
-@pytest.mark.parametrize("shape", [(), (2, 3)])
+@pytest.mark.parametrize(
+    "policy, shape", [("float32", ()), ("mixed_bfloat16", (2, 3))]
+)
 def test_keras_conventions(policy, shape, tmp_path):
     keras.config.set_dtype_policy(policy)
     head = BoundedNormal(shape, outscale=1.0, seed=1)

@@ -62,8 +62,10 @@ def test_initial_weights():
     np.testing.assert_array_equal(weights["logits/bias"], 0.0)
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
-@pytest.mark.parametrize("sizes, shape", [(4, (4,)), ([[3, 2]], (1, 2, 3))])
+@pytest.mark.parametrize(
+    "policy, sizes, shape",
+    [("float32", 4, (4,)), ("mixed_bfloat16", [[3, 2]], (1, 2, 3))],
+)
 def test_keras_conventions(policy, sizes, shape, tmp_path):
     keras.config.set_dtype_policy(policy)
     head = CategoricalHead(sizes, outscale=1.0, seed=1)
