@@ -15,6 +15,7 @@ from keras_dreamer.models import fitting
 from keras_dreamer.models import learning
 from keras_dreamer.models import noise as noise_module
 from keras_dreamer.models import official
+from keras_dreamer.models import world_model
 from keras_dreamer.models.batch import prepare_batch
 from keras_dreamer.models.networks import Networks
 from keras_dreamer.models.networks import refuse_float16
@@ -106,7 +107,7 @@ class Dreamer(backend.Trainer, Saving, keras.Model):
         batch = prepare_batch(self, batch)
         tensors = nets.tensors()
         fixed = nets.tensors(stop_gradient=True)
-        posterior, terms, metrics = learning.observe(
+        posterior, terms, metrics = world_model.observe(
             nets, tensors, batch, noise, config
         )
         dream = learning.imagine(nets, fixed, posterior, noise, config)

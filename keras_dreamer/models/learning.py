@@ -1,4 +1,4 @@
-"""The parts of one update: observe, imagine, actor-critic, replay value."""
+"""Actor-critic part of an update: imagine, returns, replay value."""
 
 import dataclasses
 
@@ -8,20 +8,6 @@ from keras import ops
 from keras_dreamer.layers.inputs import concat_inputs
 from keras_dreamer.losses import actor_critic
 from keras_dreamer.losses.returns import lambda_returns
-from keras_dreamer.losses.world_model import binary_cross_entropy
-from keras_dreamer.losses.world_model import kl_losses
-
-
-@dataclasses.dataclass(frozen=True)
-class Posterior:
-    """States of the trained steps, `(B, T, ...)`, with gradients."""
-
-    deter: object
-    stoch: object
-
-    def features(self):
-        """Returns `(B, T, D + S * C)`, what all heads take."""
-        return ops.concatenate([self.deter, self.stoch], axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,60 +23,6 @@ class Dream:
     features: object
     action: dict
     last: object
-
-
-def observe(nets, tensors, batch, noise, config):
-    """World model part of the loss (Algorithm E).
-
-    Returns:
-        `Posterior`, dict of `(B, T)` loss terms, dict of metrics.
-    """
-    tokens = nets.enc.apply(tensors["enc"], batch["observation"])
-    action = concat_inputs(
-        nets.pol.leaves, batch["previous_action"], tokens.dtype
-    )
-    deter, stoch, logits = nets.dyn.observe(
-        tensors["dyn"],
-        batch["carry"],
-        tokens,
-        action,
-        batch["is_first"],
-        noise["posterior"],
-    )
-    posterior = Posterior(deter, stoch)
-    prior_logits = nets.dyn.prior(tensors["dyn"], deter)
-    (dyn, rep), (post, prior) = kl_losses(
-        logits, prior_logits, nets.dyn.latents, config.free_nats
-    )
-    terms = _head_losses(nets, tensors, posterior, batch, config)
-    metrics = {
-        "dyn_ent": ops.mean(prior.entropy()),
-        "rep_ent": ops.mean(post.entropy()),
-    }
-    return posterior, {**terms, "dyn": dyn, "rep": rep}, metrics
-
-
-def _head_losses(nets, tensors, posterior, batch, config):
-    # The decoder takes the latents first, all other heads last (item 2.11).
-    decoded = nets.dec.apply(
-        tensors["dec"],
-        ops.concatenate([posterior.stoch, posterior.deter], axis=-1),
-    )
-    recs = nets.dec.losses_of(decoded, batch["observation"])
-    features = posterior.features()
-    for_reward = features
-    if not config.reward_grad:
-        for_reward = ops.stop_gradient(features)
-    reward = nets.rew.distribution(nets.rew.apply(tensors["rew"], for_reward))
-    goes_on = 1.0 - batch["is_terminal"]
-    if config.contdisc:
-        goes_on = goes_on * config.discount
-    con = nets.con.apply(tensors["con"], features)
-    return {
-        **{f"rec/{key}": loss for key, loss in recs.items()},
-        "rew": reward.loss(batch["reward"]),
-        "con": binary_cross_entropy(con, goes_on),
-    }
 
 
 def imagine(nets, fixed, posterior, noise, config):
@@ -125,9 +57,7 @@ def imagine(nets, fixed, posterior, noise, config):
         (noise["action"], noise["prior"]),
         config.imag_length,
     )
-    features, action, last = keras.tree.map_structure(
-        ops.stop_gradient, states
-    )
+    features, action, last = keras.tree.map_structure(ops.stop_gradient, states)
     action = {
         key: ops.reshape(value, (-1, *value.shape[2:]))
         for key, value in action.items()
@@ -145,9 +75,7 @@ def actor_critic_terms(nets, tensors, fixed, dream, batch, percentiles, config):
     Returns:
         Dict of `(B, T)` loss terms, the `(N, H)` returns, dict of metrics.
     """
-    value, slow, expected, reward, cont = _evaluate(
-        nets, tensors, fixed, dream
-    )
+    value, slow, expected, reward, cont = _evaluate(nets, tensors, fixed, dream)
     if config.imag_start == "data":
         reward, cont = _replace_start(reward, cont, batch)
     discount = 1.0 if config.contdisc else config.discount
@@ -271,9 +199,7 @@ def replay_value_term(nets, tensors, posterior, batch, returns, config):
     if not config.repval_grad:
         features = ops.stop_gradient(features)
     value = nets.val.distribution(nets.val.apply(tensors["val"], features))
-    slow = nets.slowval.apply(
-        tensors["slowval"], ops.stop_gradient(features)
-    )
+    slow = nets.slowval.apply(tensors["slowval"], ops.stop_gradient(features))
     return actor_critic.replay_value_loss(
         value,
         nets.slowval.distribution(slow).mean(),
