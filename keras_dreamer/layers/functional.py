@@ -89,7 +89,6 @@ def block_split(tensors, x, parts):
     blocks, features, units = kernel.shape
     own = units // parts
     bias = ops.reshape(bias, (blocks, parts, own))
-    batch = tuple(x.shape[:-1])
     if on_cpu():
         # One product a block: compilers lay the batched product out as
         # [G, O, ...] on CPUs, which costs twice the time.
@@ -98,7 +97,7 @@ def block_split(tensors, x, parts):
             for g in range(blocks)
         ]
     else:
-        x = ops.reshape(x, (*batch, blocks, features))
+        x = ops.reshape(x, (*ops.shape(x)[:-1], blocks, features))
         product = ops.einsum("...gi,gio->...go", x, kernel)
         products = [product[..., g, :] for g in range(blocks)]
     return [
