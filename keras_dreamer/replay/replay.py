@@ -156,15 +156,18 @@ class Replay:
         Without a replay context nothing is stored and nothing happens.
 
         Args:
-            step_id: `(B, T)` int64 array, `step_id` of a batch without its
-                context rows. For a row that occurs several times, the last
-                one counts.
+            step_id: `(B, K + T)` int64 array, `step_id` of a batch, or the
+                `(B, T)` without its context rows. For a row that occurs
+                several times, the last one counts.
             latents: dict of `deter` `(B, T, D)` and `stoch` `(B, T, S)` class
                 indices.
         """
         step_id = np.asarray(step_id)
         if not self.schema.latents:
             return
+        context = self.config.replay_context
+        if step_id.shape[1] == len(latents.get("deter", [[]])[0]) + context:
+            step_id = step_id[:, context:]
         flat = self.schema.flatten_latents(latents, step_id.shape)
         with self._lock:
             row = self._pool.locate(step_id.reshape(-1))

@@ -188,6 +188,22 @@ def test_update_replaces_latents_and_the_last_duplicate_wins(small):
         assert deter.tolist() == [expected[start]] * 2
 
 
+def test_update_takes_whole_windows_too(small):
+    replay = small.replay(1, replay_context=1)
+    small.fill(replay, 8)
+    window = np.array([[0, 1, 2]])  # Row 0 is the context and stays.
+    replay.update(window, small.latents([[101, 102]]))
+    batch = replay.sample(200)
+    stored = dict(
+        zip(
+            batch["step_id"][:, 0].tolist(),
+            batch["context"]["deter"][:, 0].tolist(),
+            strict=True,
+        )
+    )
+    assert [stored[position] for position in range(4)] == [0, 101, 102, 3]
+
+
 def test_update_of_evicted_rows_writes_nowhere(small):
     replay = small.replay(1, capacity=3)
     small.fill(replay, 5)
