@@ -35,7 +35,7 @@ def main():
     args = parser.parse_args()
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     for path in args.files:
-        axes.plot(*read(path), label=pathlib.Path(path).stem)
+        axes.plot(*read(path), ".-", label=pathlib.Path(path).stem)
     axes.set_xlabel("environment steps")
     axes.set_ylabel("episode return (sampling policy)")
     axes.legend()
