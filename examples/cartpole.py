@@ -110,7 +110,7 @@ def main():
     model.fit(
         kd.replay.ReplayDataset(replay),
         epochs=10_000,
-        steps_per_epoch=250,
+        steps_per_epoch=100,
         callbacks=callbacks,
         verbose=0,
     )
