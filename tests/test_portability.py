@@ -56,7 +56,7 @@ def make_portable():
         imag_length=3,
         batch_size=2,
         batch_length=3,
-        lr=1e-2,
+        lr=1e-4,  # Rounding noise becomes steps of this size.
         warmup=0,
     )
     model = kd.Dreamer(observation, action, config, seed=3)
