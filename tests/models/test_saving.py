@@ -36,18 +36,14 @@ def test_config_round_trip_through_json():
     assert_nests_equal(copy.official_weights(), model.official_weights())
 
 
-def make_agent(observation=agents.numbers(3), **fields):
-    fields = {**agents.SHALLOW, **fields}
-    return agents.make_agent(observation, agents.bounded(2), **fields)
-
-
-# Files.
+# Saving.
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """An agent after 2 random updates and 3 actions, and its `.keras` file."""
-    model = agents.quick_compile(make_agent(seed=3))
+    model = agents.make_agent(agents.numbers(3), agents.bounded(2), seed=3)
+    agents.quick_compile(model)
     batch = agents.random_batch(model)
     agents.train(model, batch, updates=2)
     for _ in range(3):
@@ -98,6 +94,8 @@ def test_noise_goes_on_where_it_stopped(trained, loaded, tmp_path):
 
 def test_training_goes_on_as_if_nothing_had_happened(trained, loaded):
     model, batch, _ = trained
+    agents.quick_compile(model, optimizer=model.optimizer)
+    agents.quick_compile(loaded, optimizer=loaded.optimizer)
     logs = [agents.train(m, batch, updates=2) for m in (model, loaded)]
     assert logs[0]["loss"] == logs[1]["loss"]
     assert logs[0].keys() == logs[1].keys()
@@ -106,7 +104,7 @@ def test_training_goes_on_as_if_nothing_had_happened(trained, loaded):
 def test_weights_file(trained, tmp_path):
     model = trained[0]
     model.save_weights(tmp_path / "agent.weights.h5")
-    other = make_agent(seed=4)
+    other = agents.make_agent(agents.numbers(3), agents.bounded(2), seed=4)
     other.compile()
     other.load_weights(tmp_path / "agent.weights.h5")
     assert_nests_equal(other.official_weights(), model.official_weights())
@@ -119,7 +117,7 @@ def test_weights_file(trained, tmp_path):
     [
         (3, {"units": 32}, r"'units': \(16, 32\)"),
         (3, {"deter": 128}, r"'deter': \(64, 128\)"),
-        (3, {"value_layers": 2}, r"'value_layers': \(1, 2\)"),
+        (3, {"value_layers": 2}, r"'value_layers': \(3, 2\)"),
         (4, {}, r"'observation/observation': .*3\], \['continuous', 4\]"),
     ],
 )
@@ -127,14 +125,15 @@ def test_weights_of_another_size_are_refused(
     trained, tmp_path, observation, fields, message
 ):
     trained[0].save_weights(tmp_path / "agent.weights.h5")
-    other = make_agent(agents.numbers(observation), **fields)
+    space = agents.numbers(observation)
+    other = agents.make_agent(space, agents.bounded(2), **fields)
     with pytest.raises(ValueError, match=message) as error:
         other.load_weights(tmp_path / "agent.weights.h5")
     assert "Make the model with the spaces" in str(error.value)
 
 
 def test_file_of_an_agent_that_was_not_compiled(tmp_path):
-    model = make_agent()
+    model = agents.make_agent()
     model.save(tmp_path / "agent.keras")
     copy = keras.saving.load_model(tmp_path / "agent.keras")
     assert_nests_equal(copy.official_weights(), model.official_weights())
