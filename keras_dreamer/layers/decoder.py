@@ -127,10 +127,10 @@ class Decoder(Float32Layer):
         return cls(**{**config, "leaves": leaves})
 
 
-def categorical_of(leaf, logits, unimix=0.0):
+def categorical_of(leaf, logits):
     """Returns the `Categorical` of a discrete leaf's logits."""
     sizes = np.reshape(leaf.sizes, leaf.shape)
-    return Categorical(logits, unimix, len(leaf.shape), sizes)
+    return Categorical(logits, event_ndim=len(leaf.shape), sizes=sizes)
 
 
 def _output_name(leaf):
