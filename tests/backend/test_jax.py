@@ -36,7 +36,9 @@ class Steps(keras.callbacks.Callback):
 
 def test_our_callbacks_leave_the_state_in_the_running_step():
     """Copying it out and in costs a copy of all weights per update."""
-    model = agents.make_agent(agents.numbers(3), agents.bounded(2))
+    model = agents.make_agent(
+        agents.numbers(3), agents.bounded(2), **agents.SHALLOW
+    )
     model.compile()
     steps = Steps()
     dataset = agents.FixedBatches(agents.random_batch(model), steps_per_epoch=3)

@@ -42,7 +42,9 @@ def test_scan_is_one_loop_in_the_program():
 
 
 def test_an_update_is_traced_once():
-    model = agents.make_agent(agents.numbers(3), agents.bounded(2))
+    model = agents.make_agent(
+        agents.numbers(3), agents.bounded(2), **agents.SHALLOW
+    )
     model.compile(jit_compile=False)
     traced = []
     loss_terms = model.loss_terms

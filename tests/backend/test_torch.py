@@ -22,7 +22,9 @@ def test_scan_has_a_gradient():
 
 @pytest.fixture(scope="module")
 def model():
-    model = agents.make_agent(agents.numbers(3), agents.bounded(2))
+    model = agents.make_agent(
+        agents.numbers(3), agents.bounded(2), **agents.SHALLOW
+    )
     model.compile()
     agents.train(model, agents.random_batch(model), updates=2)
     return model

@@ -83,7 +83,9 @@ OBSERVATION = np.ones((2, 3), "float32")
 
 @pytest.fixture(scope="module")
 def model():
-    model = agents.make_agent(agents.numbers(3), agents.bounded(2), warmup=0)
+    model = agents.make_agent(
+        agents.numbers(3), agents.bounded(2), **agents.SHALLOW, warmup=0
+    )
     return agents.quick_compile(model)
 
 

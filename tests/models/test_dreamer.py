@@ -66,7 +66,11 @@ def test_bfloat16_stays_close_to_float32_at_the_small_size(kind):
 
 def test_bfloat16_trains_float32_weights():
     model = agents.make_agent(
-        agents.numbers(3), agents.bounded(2), dtype="mixed_bfloat16", warmup=0
+        agents.numbers(3),
+        agents.bounded(2),
+        **agents.SHALLOW,
+        dtype="mixed_bfloat16",
+        warmup=0,
     )
     agents.quick_compile(model)
     before = model.official_weights()
@@ -84,28 +88,18 @@ def test_bfloat16_trains_float32_weights():
 
 # Ways to run.
 
-LITTLE = {
-    "deter": 8,
-    "hidden": 8,
-    "units": 8,
-    "stoch": 2,
-    "blocks": 2,
-    "imglayers": 1,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "policy_layers": 1,
-    "value_layers": 1,
-    "batch_length": 3,
-    "imag_length": 2,
-    "warmup": 0,
-    "lr": 1e-3,
-}
-
 
 def losses(**kwargs):
     """Returns the losses of 3 updates without noise, the last after two."""
     model = agents.make_agent(
-        agents.numbers(3), gymnasium.spaces.Discrete(3), **LITTLE
+        agents.numbers(3),
+        gymnasium.spaces.Discrete(3),
+        **agents.SHALLOW,
+        deter=8,
+        batch_length=3,
+        imag_length=2,
+        warmup=0,
+        lr=1e-3,
     )
     model.load_official_weights(agents.random_weights(model))
     model.compile(**kwargs)
@@ -120,23 +114,17 @@ def usual_losses():
     return losses()
 
 
-def _torch_cannot_compile():
-    if agents.BACKEND != "torch":
-        return False
-    return not any(map(shutil.which, ("g++", "clang++", "cl")))
-
-
 WAYS = {
     "eager": {"run_eagerly": True},
     "not_jitted": {"jit_compile": False},
-    "jitted": {"jit_compile": True},
 }
-
-
+if agents.BACKEND == "torch":  # On the others this is what is usual.
+    WAYS["jitted"] = {"jit_compile": True}
 _JITTED = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        _torch_cannot_compile(), reason="torch.compile needs a C++ compiler"
+        not any(map(shutil.which, ("g++", "clang++", "cl"))),
+        reason="torch.compile needs a C++ compiler",
     ),
     # torch.compile warns of its own imports and of what it finds in graphs.
     pytest.mark.filterwarnings("ignore"),
@@ -146,11 +134,8 @@ _JITTED = [
 @pytest.mark.parametrize(
     "way",
     [
-        "eager",
-        "not_jitted",
-        pytest.param(
-            "jitted", marks=_JITTED if agents.BACKEND == "torch" else []
-        ),
+        pytest.param(way, marks=_JITTED if way == "jitted" else [])
+        for way in WAYS
     ],
 )
 def test_losses_do_not_depend_on_how_they_are_run(way, usual_losses):

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.usefixtures("quick_backend")
 @pytest.fixture(scope="module")
 def model():
     """One agent for all tests of this file: compiled once."""
-    model = agents.make_agent(agents.numbers(3), agents.bounded(2), warmup=0)
+    model = agents.make_agent(
+        agents.numbers(3), agents.bounded(2), **agents.SHALLOW, warmup=0
+    )
     return agents.quick_compile(model)
 
 
@@ -144,7 +146,9 @@ def test_the_slow_critic_moves_once_an_update(model, batch, callbacks):
 
 
 def test_the_recipe_copies_the_critic_at_first_and_then_averages(batch):
-    model = agents.make_agent(agents.numbers(3), agents.bounded(2), warmup=0)
+    model = agents.make_agent(
+        agents.numbers(3), agents.bounded(2), **agents.SHALLOW, warmup=0
+    )
     slow, value = "slowval/mlp/norm0/scale", "val/mlp/norm0/scale"
     assert model.config.slow_copy  # The default recipe is that of the paper.
     weights = agents.random_weights(model)
