@@ -4,6 +4,7 @@ import keras
 import torch
 
 from keras_dreamer.backend.exchange import run_step
+from keras_dreamer.backend.flat import accumulate as accumulate
 
 
 def on_cpu():

@@ -7,6 +7,7 @@ from keras_dreamer.layers.block_dense import BlockDense
 from keras_dreamer.layers.functional import FunctionalLayer
 from keras_dreamer.layers.functional import block_dense
 from keras_dreamer.layers.functional import block_split
+from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.functional import hidden
 from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import spread_seeds
@@ -118,14 +119,19 @@ class BlockGRU(FunctionalLayer):
 
     def step(self, tensors, deter, stoch, action_embedding):
         """Returns the next state, with what `split_mix` returned."""
-        embedding = ops.concatenate(
-            [
-                hidden(tensors["dynin0"], tensors["dynin0norm"], deter),
-                hidden(tensors["dynin1"], tensors["dynin1norm"], stoch),
-                action_embedding,
-            ],
-            axis=-1,
+        projections = (
+            dense(tensors["dynin0"], deter),
+            dense(tensors["dynin1"], stoch),
         )
+        return self.advance(tensors, deter, projections, action_embedding)
+
+    def advance(self, tensors, deter, projections, action_embedding):
+        """Continues from `dynin0` of `deter` and `dynin1` of the latents."""
+        embeddings = [
+            norm_silu(tensors[f"dynin{index}norm"], projection)
+            for index, projection in enumerate(projections)
+        ]
+        embedding = ops.concatenate([*embeddings, action_embedding], axis=-1)
         x = block_dense(tensors["dynhid0"], deter)
         x = x + ops.matmul(embedding, tensors["shared"])
         x = norm_silu(tensors["dynhid0norm"], x)

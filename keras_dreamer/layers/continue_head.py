@@ -2,15 +2,15 @@
 
 import keras
 
-from keras_dreamer.layers.functional import FunctionalLayer
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import MLP
+from keras_dreamer.layers.mlp import MLPHead
 from keras_dreamer.layers.mlp import linear
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class ContinueHead(FunctionalLayer):
+class ContinueHead(MLPHead):
     """Predicts the logit of a Bernoulli variable.
 
     Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 4; items 1.10
@@ -48,8 +48,8 @@ class ContinueHead(FunctionalLayer):
         self.mlp.build(input_shape)
         self.output_layer.build((*input_shape[:-1], self.mlp.units))
 
-    def apply(self, tensors, inputs):
-        x = self.mlp.apply(tensors["mlp"], inputs)
+    def finish(self, tensors, x):
+        x = self.mlp.finish(tensors["mlp"], x)
         return dense(tensors["head"]["logit"], x)[..., 0]
 
     def compute_output_shape(self, input_shape):

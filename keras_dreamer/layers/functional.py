@@ -69,6 +69,63 @@ def dense(tensors, x):
     return ops.matmul(x, tensors["kernel"]) + tensors["bias"]
 
 
+def known_dense(tensors, inputs, output):
+    """Returns `output`, known to be `dense(tensors, concatenate(inputs))`.
+
+    Only its gradient with respect to the weights is computed here.
+
+    Args:
+        tensors: dict with `kernel` and `bias`.
+        inputs: tuple of `(N, features)` constants.
+        output: `(N, units)` constant.
+    """
+
+    @ops.custom_gradient
+    def known(kernel, bias):
+        def gradient(*args, upstream=None):
+            # PyTorch's Keras passes the arguments, too.
+            g = args[-1] if upstream is None else upstream
+            # Compilers do this product better than the one with x first.
+            transposed = ops.transpose(g)
+            kernels = [ops.transpose(ops.matmul(transposed, x)) for x in inputs]
+            return ops.concatenate(kernels, axis=0), ops.sum(g, axis=0)
+
+        return output, gradient
+
+    return known(tensors["kernel"], tensors["bias"])
+
+
+class JoinedDense:
+    """Several dense layers on the same input, computed as one product.
+
+    Args:
+        layers: dict of dicts with `kernel` and, except where it is 0, `bias`.
+    """
+
+    def __init__(self, layers):
+        kernels = [tensors["kernel"] for tensors in layers.values()]
+        biases = [
+            tensors.get("bias", ops.zeros(kernel.shape[-1:], kernel.dtype))
+            for tensors, kernel in zip(layers.values(), kernels, strict=True)
+        ]
+        self.tensors = {
+            "kernel": ops.concatenate(kernels, axis=-1),
+            "bias": ops.concatenate(biases, axis=0),
+        }
+        self.widths = {
+            name: kernel.shape[-1]
+            for name, kernel in zip(layers, kernels, strict=True)
+        }
+
+    def __call__(self, x):
+        """Returns the dict of the layers' outputs."""
+        product, outputs, start = dense(self.tensors, x), {}, 0
+        for name, width in self.widths.items():
+            outputs[name] = product[..., start : start + width]
+            start += width
+        return outputs
+
+
 def block_dense(tensors, x):
     """Returns `x[g] @ kernel[g] + bias[g]` for every block g (item 1.2)."""
     return block_split(tensors, x, 1)[0]

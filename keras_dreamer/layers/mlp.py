@@ -3,7 +3,9 @@
 import keras
 
 from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.functional import hidden
+from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import FanInTruncatedNormal
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.rms_norm import RMSNorm
@@ -70,13 +72,22 @@ class MLP(FunctionalLayer):
 
     def build(self, input_shape):
         shape = input_shape
-        for dense, norm in zip(self.denses, self.norms, strict=True):
-            dense.build(shape)
+        for layer, norm in zip(self.denses, self.norms, strict=True):
+            layer.build(shape)
             shape = (*shape[:-1], self.units)
             norm.build(shape)
 
     def apply(self, tensors, x):
-        for index in range(self.layers):
+        return self.finish(tensors, dense(self.first(tensors), x))
+
+    def first(self, tensors):
+        """Returns the weights of the first dense layer."""
+        return tensors[self.dense_name.format(0)]
+
+    def finish(self, tensors, x):
+        """Continues from the output of the first dense layer."""
+        x = norm_silu(tensors[self.norm_name.format(0)], x)
+        for index in range(1, self.layers):
             dense_tensors = tensors[self.dense_name.format(index)]
             norm_tensors = tensors[self.norm_name.format(index)]
             x = hidden(dense_tensors, norm_tensors, x)
@@ -94,6 +105,26 @@ class MLP(FunctionalLayer):
             "dense_name": self.dense_name,
             "norm_name": self.norm_name,
         }
+
+
+class MLPHead(FunctionalLayer):
+    """Layer that is an MLP, `self.mlp`, and an output layer.
+
+    A subclass gives its mathematics in `finish`. Where several heads take
+    the same input their first dense layers are one product, computed
+    elsewhere.
+    """
+
+    def apply(self, tensors, inputs):
+        return self.finish(tensors, dense(self.first(tensors), inputs))
+
+    def first(self, tensors):
+        """Returns the weights of the first dense layer."""
+        return self.mlp.first(tensors["mlp"])
+
+    def finish(self, tensors, x):
+        """Returns the outputs, from the output of the first dense layer."""
+        raise NotImplementedError
 
 
 def linear(units, outscale=1.0, seed=None):

@@ -10,10 +10,11 @@ from keras_dreamer.layers.encoder import leaves_to_config
 from keras_dreamer.layers.float32_layer import Float32Layer
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import MLP
+from keras_dreamer.layers.mlp import MLPHead
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class Policy(Float32Layer):
+class Policy(MLPHead, Float32Layer):
     """Predicts a distribution for every key of the action.
 
     Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), p. 18; items 3.13
@@ -89,8 +90,8 @@ class Policy(Float32Layer):
         for head in self.heads.values():
             head.build((*input_shape[:-1], self.mlp.units))
 
-    def apply(self, tensors, inputs):
-        x = self.mlp.apply(tensors["mlp"], inputs)
+    def finish(self, tensors, x):
+        x = self.mlp.finish(tensors["mlp"], x)
         return {
             key: head.apply(tensors["head"][key], x)
             for key, head in self.heads.items()

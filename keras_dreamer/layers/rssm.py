@@ -7,6 +7,7 @@ from keras_dreamer.backend import scan
 from keras_dreamer.distributions import Categorical
 from keras_dreamer.layers.block_gru import BlockGRU
 from keras_dreamer.layers.functional import FunctionalLayer
+from keras_dreamer.layers.functional import JoinedDense
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import spread_seeds
@@ -194,38 +195,67 @@ class RSSM(FunctionalLayer):
         stoch = self._sample(logits, noise)
         return (deter, stoch), (deter, stoch, logits)
 
-    def imagine(self, tensors, carry, policy, noise, length):
+    def imagine(self, tensors, carry, readouts, policy, noise, length):
         """Rolls the model forward under a policy (item 2.8, Algorithm C).
+
+        All dense layers that take the same part of a state are one product.
 
         Args:
             tensors: the weights, from `tensors()`.
             carry: start states, `(N, ...)`.
-            policy: function `(features, noise) -> (action, encoded)` of the
-                `(N, D + S * C)` features of the state, the noise, the sampled
-                action and its `(N, actions)` encoding.
-            noise: pair of the action noise, a nest of `(H, N, ...)`, and the
-                latents' noise, `(H, N, S)` or `None` for the mode.
+            readouts: dict of the weights of dense layers on the features:
+                `kernel` `(D + S * C, units)` and `bias`.
+            policy: function `(projections, noise) -> (encoded, outputs)` of
+                the dict of the readouts' `(N, units)` outputs and the noise.
+                `encoded` is the `(N, actions)` encoding of the sampled
+                action, `outputs` any nest of tensors.
+            noise: pair of the policy's noise, a nest of `(H, N, ...)`, and
+                the latents' noise, `(H, N, S)` or `None` for the mode.
             length: int. H, number of steps.
 
         Returns:
             The H states that actions were taken in, beginning with the start,
-            as `features` `(H, N, D + S * C)`; the nest of sampled `action`,
-            `(H, N, ...)`; and the features of the last state,
-            `(N, D + S * C)`.
+            as `deter` `(H, N, D)` and `stoch` `(H, N, S * C)`; the nest of
+            outputs, `(H, N, ...)`; and the readouts' outputs of the last
+            state.
         """
         tensors = self.gru.split_mix(tensors)
+        on_deter, on_stoch = self._join(tensors, readouts)
+
+        def project(from_deter, from_stoch):
+            return {
+                name: from_deter[name] + from_stoch[name] for name in readouts
+            }
 
         def step(carry, noise):
-            features = ops.concatenate(carry, axis=-1)
-            action, encoded = policy(features, noise[0])
-            encoded = self.gru.embed_action(tensors, encoded)
-            deter = self.gru.step(tensors, *carry, encoded)
-            latents = self.latents(self.prior(tensors, deter))
-            stoch = self._flatten(latents.one_hot(latents.sample(noise[1])))
-            return (deter, stoch), (features, action)
+            deter, stoch, from_deter = carry
+            from_stoch = on_stoch(stoch)
+            action, outputs = policy(project(from_deter, from_stoch), noise[0])
+            after = self.gru.advance(
+                tensors,
+                deter,
+                (from_deter["dynin0"], from_stoch["dynin1"]),
+                self.gru.embed_action(tensors, action),
+            )
+            from_deter = on_deter(after)
+            x = self.prior_mlp.finish(tensors, from_deter["prior0"])
+            latents = self.latents(self._logits(tensors["priorlogit"], x))
+            sample = self._flatten(latents.one_hot(latents.sample(noise[1])))
+            return (after, sample, from_deter), (deter, stoch, outputs)
 
-        last, (features, action) = scan(step, carry, noise, length)
-        return features, action, ops.concatenate(last, axis=-1)
+        carry = (*carry, on_deter(carry[0]))
+        last, (deter, stoch, outputs) = scan(step, carry, noise, length)
+        return deter, stoch, outputs, project(last[2], on_stoch(last[1]))
+
+    def _join(self, tensors, readouts):
+        """Joins the layers on `deter` and those on `stoch`."""
+        for_deter = {name: tensors[name] for name in ("dynin0", "prior0")}
+        for_stoch = {"dynin1": tensors["dynin1"]}
+        for name, layer in readouts.items():
+            kernel = layer["kernel"]
+            for_deter[name] = {**layer, "kernel": kernel[: self.deter]}
+            for_stoch[name] = {"kernel": kernel[self.deter :]}
+        return JoinedDense(for_deter), JoinedDense(for_stoch)
 
     def _posterior(self, tensors, x):
         """Continues after the first product, which was split."""

@@ -2,17 +2,17 @@
 
 import keras
 
-from keras_dreamer.layers.functional import FunctionalLayer
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import MLP
+from keras_dreamer.layers.mlp import MLPHead
 from keras_dreamer.layers.mlp import linear
 from keras_dreamer.losses.two_hot import TwoHot
 from keras_dreamer.losses.two_hot import symexp_bins
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class TwoHotHead(FunctionalLayer):
+class TwoHotHead(MLPHead):
     """Predicts a real number of any size as a distribution over bins.
 
     Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), Eq. 10 to 12;
@@ -61,8 +61,8 @@ class TwoHotHead(FunctionalLayer):
         self.mlp.build(input_shape)
         self.output_layer.build((*input_shape[:-1], self.mlp.units))
 
-    def apply(self, tensors, inputs):
-        x = self.mlp.apply(tensors["mlp"], inputs)
+    def finish(self, tensors, x):
+        x = self.mlp.finish(tensors["mlp"], x)
         return dense(tensors["head"]["logits"], x)
 
     def distribution(self, logits):

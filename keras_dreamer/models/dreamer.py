@@ -17,12 +17,14 @@ from keras_dreamer.models import noise as noise_module
 from keras_dreamer.models import official
 from keras_dreamer.models import world_model
 from keras_dreamer.models.batch import prepare_batch
+from keras_dreamer.models.imagination import imagine
 from keras_dreamer.models.networks import Networks
 from keras_dreamer.models.networks import refuse_float16
 from keras_dreamer.models.saving import Saving
 from keras_dreamer.models.terms import UpdateMeans
 from keras_dreamer.models.terms import assemble
 from keras_dreamer.models.terms import metric_names
+from keras_dreamer.models.terms import weighted_total
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -110,22 +112,22 @@ class Dreamer(backend.Trainer, Saving, keras.Model):
         posterior, terms, metrics = world_model.observe(
             nets, tensors, batch, noise, config
         )
-        dream = learning.imagine(nets, fixed, posterior, noise, config)
-        dream_terms, returns, dream_metrics = learning.actor_critic_terms(
+        dream = imagine(nets, fixed, posterior, noise, config)
+        learned = learning.actor_critic(
             nets,
             tensors,
-            fixed,
             dream,
             batch,
             lambda returns: self._percentiles(returns, training),
             config,
         )
-        terms.update(dream_terms)
         terms["repval"] = learning.replay_value_term(
-            nets, tensors, posterior, batch, returns, config
+            nets, tensors, posterior, batch, learned.returns, config
         )
-        metrics.update(dream_metrics)
-        return assemble(posterior, terms, metrics, config)
+        total = weighted_total(terms, config.loss_scales) + learned.total
+        terms.update(learned.terms)
+        metrics.update(learned.metrics)
+        return assemble(posterior, total, terms, metrics, config)
 
     def _percentiles(self, returns, training):
         """Moves the return percentiles, then reads them (item 3.8)."""

@@ -1,152 +1,141 @@
-"""Actor-critic part of an update: imagine, returns, replay value."""
+"""Actor-critic part of an update: returns, losses, replay value."""
 
-import dataclasses
+import typing
 
-import keras
 from keras import ops
 
-from keras_dreamer.layers.inputs import concat_inputs
-from keras_dreamer.losses import actor_critic
+from keras_dreamer.backend import accumulate
+from keras_dreamer.layers.functional import known_dense
+from keras_dreamer.losses import actor_critic as losses
 from keras_dreamer.losses.returns import lambda_returns
 
 
-@dataclasses.dataclass(frozen=True)
-class Dream:
-    """Imagined trajectories without gradients, one state a row.
+class Learned(typing.NamedTuple):
+    """What actor and critic learn from a `Dream`.
 
-    `features` `(H * N, D + S * C)` are the states 0 to H - 1, all N of a step
-    after those of the step before, `action` the `(H * N, ...)` actions taken
-    there, and `last` `(N, D + S * C)` the states H, where values only
-    bootstrap.
+    Attributes:
+        total: scalar, the scaled sum of the terms' means.
+        terms: dict of `(B, T)` losses.
+        returns: `(N, H)` lambda returns.
+        metrics: dict of scalars.
     """
 
-    features: object
-    action: dict
-    last: object
+    total: object
+    terms: dict
+    returns: object
+    metrics: dict
 
 
-def imagine(nets, fixed, posterior, noise, config):
-    """Imagines H steps from every posterior state (item 3.1 to 3.3).
-
-    Args:
-        nets: `Networks`.
-        fixed: weights with stopped gradients: none flow through imagination.
-        posterior: `Posterior`.
-        noise: nest of `sample_noise`.
-        config: `Config`.
-
-    Returns:
-        `Dream` with N = B * T trajectories, batch major.
-    """
-
-    def policy(features, noise):
-        outputs = nets.pol.apply(fixed["pol"], features)
-        action = {
-            key: distribution.sample(noise[key])
-            for key, distribution in nets.pol.distributions(outputs).items()
-        }
-        return action, concat_inputs(nets.pol.leaves, action, features.dtype)
-
-    start = tuple(
-        _rows(ops.stop_gradient(x)) for x in (posterior.deter, posterior.stoch)
-    )
-    states = nets.dyn.imagine(
-        fixed["dyn"],
-        start,
-        policy,
-        (noise["action"], noise["prior"]),
-        config.imag_length,
-    )
-    features, action, last = keras.tree.map_structure(ops.stop_gradient, states)
-    action = {
-        key: ops.reshape(value, (-1, *value.shape[2:]))
-        for key, value in action.items()
-    }
-    return Dream(_rows(features), action, last)
-
-
-def actor_critic_terms(nets, tensors, fixed, dream, batch, percentiles, config):
+def actor_critic(nets, tensors, dream, batch, percentiles, config):
     """Losses of actor and critic in imagination (Algorithm F).
 
     Args:
+        nets: `Networks`.
+        tensors: their weights.
+        dream: `Dream`.
+        batch: prepared batch.
         percentiles: function from the `(N, H)` returns to the low and high
             percentile of all returns so far.
+        config: `Config`.
 
     Returns:
-        Dict of `(B, T)` loss terms, the `(N, H)` returns, dict of metrics.
+        `Learned`.
     """
-    value, slow, expected, reward, cont = _evaluate(nets, tensors, fixed, dream)
+    reward, cont = dream.reward, dream.cont
     if config.imag_start == "data":
         reward, cont = _replace_start(reward, cont, batch)
     discount = 1.0 if config.contdisc else config.discount
-    weight = actor_critic.continuation_weights(cont, discount)
+    weight = losses.continuation_weights(cont, discount)
     never = ops.zeros_like(cont)
     returns = lambda_returns(
-        reward, 1.0 - cont, never, expected, discount, config.lam
+        reward, 1.0 - cont, never, dream.value, discount, config.lam
     )
     low, high = percentiles(returns)
     spread = ops.maximum(high - low, config.retnorm_limit)
-    advantage = (returns - expected[:, :-1]) / spread
-    policy, entropies = _policy_terms(
-        nets, tensors, dream, advantage, weight, config
-    )
-    value_loss = actor_critic.value_loss(
-        value, _to_rows(returns), _to_rows(slow[:, :-1]), config.slowreg
-    )
-    value_loss = weight[:, :-1] * _to_trajectories(value_loss, weight.shape[0])
+    advantage = (returns - dream.value[:, :-1]) / spread
+    goals = {
+        "advantage": advantage,
+        "weight": weight[:, :-1],
+        "returns": returns,
+        "slow": dream.slow[:, :-1],
+    }
+    total, unreduced, entropies = _learn(nets, tensors, dream, goals, config)
     shape = batch["reward"].shape
     terms = {
-        "policy": ops.reshape(ops.mean(policy, axis=1), shape),
-        "value": ops.reshape(ops.mean(value_loss, axis=1), shape),
+        name: ops.reshape(ops.mean(loss, axis=0), shape)
+        for name, loss in unreduced.items()
     }
-    scaled = (returns - low) / spread
     metrics = {
-        **_advantage_metrics(advantage, scaled),
+        **_advantage_metrics(advantage, (returns - low) / spread),
         **{f"ent/{k}": ops.mean(x) for k, x in entropies.items()},
         "rew": ops.mean(reward),
         "con": ops.mean(cont),
-        "val": ops.mean(expected),
+        "val": ops.mean(dream.value),
         "tar": ops.mean(returns),
         "weight": ops.mean(weight),
-        "slowval": ops.mean(slow),
+        "slowval": ops.mean(dream.slow),
         "retnorm/lo": low,
         "retnorm/hi": high,
     }
-    return terms, returns, metrics
+    return Learned(total, terms, returns, metrics)
 
 
-def _evaluate(nets, tensors, fixed, dream):
-    """Applies critic, slow critic, reward and continue to all states.
+def _learn(nets, tensors, dream, goals, config):
+    """Returns the scaled loss, and `(H, N)` losses and entropies."""
+    scales = {name: config.loss_scales[name] for name in ("policy", "value")}
+    count = goals["returns"].shape[0] * goals["returns"].shape[1]
 
-    Returns:
-        `TwoHot` values of the states 0 to H - 1, with gradients, and four
-        `(N, H + 1)` tensors without: expected value, slow value, reward and
-        continue.
-    """
-    value = nets.val.distribution(
-        nets.val.apply(tensors["val"], dream.features)
+    def learn(tensors, rows):
+        policy, entropies = _policy_loss(nets, tensors["pol"], rows, config)
+        terms = {
+            "policy": policy,
+            "value": _value_loss(nets, tensors["val"], rows, config),
+        }
+        total = sum(
+            ops.sum(term) * (scales[name] / count)
+            for name, term in terms.items()
+        )
+        return total, (terms, entropies)
+
+    steps = {name: ops.transpose(goal) for name, goal in goals.items()}
+    total, (terms, entropies) = accumulate(
+        learn,
+        {name: tensors[name] for name in ("pol", "val")},
+        {**dream.steps, **steps},
     )
+    return total, terms, entropies
 
-    def expect(head, name):
-        means = [
-            head.distribution(head.apply(fixed[name], features)).mean()
-            for features in (dream.features, dream.last)
-        ]
-        return _join(*means)
 
-    def goes_on(features):
-        logits = nets.con.apply(fixed["con"], features)
-        return ops.sigmoid(ops.cast(logits, "float32"))
-
-    last = nets.val.distribution(nets.val.apply(fixed["val"], dream.last))
-    expected = ops.stop_gradient(value.mean())
-    return (
-        value,
-        expect(nets.slowval, "slowval"),
-        _join(expected, last.mean()),
-        expect(nets.rew, "rew"),
-        _join(goes_on(dream.features), goes_on(dream.last)),
+def _policy_loss(nets, tensors, rows, config):
+    x = _first_layer(nets.pol, tensors, rows, "pol")
+    policies = nets.pol.distributions(nets.pol.finish(tensors, x))
+    entropies = {key: policy.entropy() for key, policy in policies.items()}
+    log_probs = [
+        policy.log_prob(rows["action"][key]) for key, policy in policies.items()
+    ]
+    loss = losses.policy_loss(
+        sum(log_probs),
+        sum(entropies.values()),
+        rows["advantage"],
+        rows["weight"],
+        config.actent,
     )
+    return loss, entropies
+
+
+def _value_loss(nets, tensors, rows, config):
+    x = _first_layer(nets.val, tensors, rows, "val")
+    value = nets.val.distribution(nets.val.finish(tensors, x))
+    loss = losses.value_loss(
+        value, rows["returns"], rows["slow"], config.slowreg
+    )
+    return rows["weight"] * loss
+
+
+def _first_layer(head, tensors, rows, name):
+    """Returns what imagination computed, now with gradients."""
+    features = (rows["deter"], rows["stoch"])
+    return known_dense(head.first(tensors), features, rows[name])
 
 
 def _replace_start(reward, cont, batch):
@@ -157,28 +146,6 @@ def _replace_start(reward, cont, batch):
         ops.concatenate([first, reward[:, 1:]], axis=1),
         ops.concatenate([goes_on, cont[:, 1:]], axis=1),
     )
-
-
-def _policy_terms(nets, tensors, dream, advantage, weight, config):
-    outputs = nets.pol.apply(tensors["pol"], dream.features)
-    policies = nets.pol.distributions(outputs)
-    count = weight.shape[0]
-    log_probs = {
-        key: _to_trajectories(policy.log_prob(dream.action[key]), count)
-        for key, policy in policies.items()
-    }
-    entropies = {
-        key: _to_trajectories(policy.entropy(), count)
-        for key, policy in policies.items()
-    }
-    loss = actor_critic.policy_loss(
-        sum(log_probs.values()),
-        sum(entropies.values()),
-        advantage,
-        weight[:, :-1],
-        config.actent,
-    )
-    return loss, entropies
 
 
 def _advantage_metrics(advantage, scaled):
@@ -200,7 +167,7 @@ def replay_value_term(nets, tensors, posterior, batch, returns, config):
         features = ops.stop_gradient(features)
     value = nets.val.distribution(nets.val.apply(tensors["val"], features))
     slow = nets.slowval.apply(tensors["slowval"], ops.stop_gradient(features))
-    return actor_critic.replay_value_loss(
+    return losses.replay_value_loss(
         value,
         nets.slowval.distribution(slow).mean(),
         batch,
@@ -208,24 +175,3 @@ def replay_value_term(nets, tensors, posterior, batch, returns, config):
         config.discount,
         config,
     )
-
-
-def _rows(x):
-    """Flattens all axes but the last."""
-    return ops.reshape(x, (-1, x.shape[-1]))
-
-
-def _to_trajectories(x, count):
-    """Turns `(H * N,)` rows of a `Dream` into `(N, H)`."""
-    return ops.transpose(ops.reshape(x, (-1, count)))
-
-
-def _to_rows(x):
-    """Turns `(N, H)` into the `(H * N,)` rows of a `Dream`."""
-    return ops.reshape(ops.transpose(x), (-1,))
-
-
-def _join(rows, last):
-    """Returns `(N, H + 1)` from the rows of a `Dream` and the last states."""
-    rows = _to_trajectories(rows, last.shape[0])
-    return ops.concatenate([rows, last[:, None]], axis=1)

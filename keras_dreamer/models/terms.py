@@ -33,17 +33,17 @@ def weighted_total(terms, scales):
     )
 
 
-def assemble(posterior, terms, metrics, config):
+def assemble(posterior, total, terms, metrics, config):
     """Returns the `LossTerms` of an update.
 
     Args:
         posterior: states of the trained steps, with `deter` `(B, T, D)` and
             `stoch` `(B, T, S * C)`.
+        total: scaled sum of the terms' means.
         terms: dict of unreduced losses.
         metrics: dict of further scalars.
         config: `Config`.
     """
-    total = weighted_total(terms, config.loss_scales)
     one_hot = ops.reshape(
         ops.stop_gradient(posterior.stoch),
         (*posterior.stoch.shape[:-1], config.stoch, config.classes),
