@@ -5,10 +5,13 @@ from keras import ops
 
 from keras_dreamer.layers.block_dense import BlockDense
 from keras_dreamer.layers.functional import FunctionalLayer
-from keras_dreamer.layers.functional import block_dense
-from keras_dreamer.layers.functional import block_split
+from keras_dreamer.layers.functional import block_matmul
+from keras_dreamer.layers.functional import block_norm_silu
+from keras_dreamer.layers.functional import cut_blocks
+from keras_dreamer.layers.functional import cut_kernel
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.functional import hidden
+from keras_dreamer.layers.functional import join_blocks
 from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import linear
@@ -93,23 +96,29 @@ class BlockGRU(FunctionalLayer):
         return self.apply(self.tensors(), deter, stoch, action)
 
     def apply(self, tensors, deter, stoch, action):
-        tensors = self.split_mix(tensors)
+        tensors = self.prepare(tensors)
         return self.step(
             tensors, deter, stoch, self.embed_action(tensors, action)
         )
 
-    def split_mix(self, tensors):
-        """Splits the kernel of `dynhid0` for use in a loop.
+    def prepare(self, tensors):
+        """Cuts the weights of the block layers for use in a loop.
 
-        The three embeddings enter every block, so that their share of the
-        block product is one dense product, without repeating them.
+        The three embeddings enter every block, so that their share of
+        `dynhid0` is one dense product, without repeating them.
         """
         kernel = tensors["dynhid0"]["kernel"]
         own = self.deter // self.blocks
         shared = ops.transpose(kernel[:, own:], (1, 0, 2))
         shared = ops.reshape(shared, (3 * self.hidden, self.deter))
-        split = {**tensors["dynhid0"], "kernel": kernel[:, :own]}
-        return {**tensors, "dynhid0": split, "shared": shared}
+        return {
+            **tensors,
+            "own": cut_kernel(kernel[:, :own]),
+            "shared": {**tensors["dynhid0"], "kernel": shared},
+            "scale": self._cut(tensors["dynhid0norm"]["scale"]),
+            "gates": cut_kernel(tensors["dyngru"]["kernel"]),
+            "gates_bias": self._cut(tensors["dyngru"]["bias"]),
+        }
 
     def embed_action(self, tensors, action):
         """Embeds `(..., actions)` encoded actions, `(..., hidden)`."""
@@ -118,7 +127,7 @@ class BlockGRU(FunctionalLayer):
         return hidden(tensors["dynin2"], tensors["dynin2norm"], action)
 
     def step(self, tensors, deter, stoch, action_embedding):
-        """Returns the next state, with what `split_mix` returned."""
+        """Returns the next state, with what `prepare` returned."""
         projections = (
             dense(tensors["dynin0"], deter),
             dense(tensors["dynin1"], stoch),
@@ -132,14 +141,20 @@ class BlockGRU(FunctionalLayer):
             for index, projection in enumerate(projections)
         ]
         embedding = ops.concatenate([*embeddings, action_embedding], axis=-1)
-        x = block_dense(tensors["dynhid0"], deter)
-        x = x + ops.matmul(embedding, tensors["shared"])
-        x = norm_silu(tensors["dynhid0norm"], x)
-        gates = block_split(tensors["dyngru"], x, 3)
-        reset, candidate, update = gates
-        candidate = ops.tanh(ops.sigmoid(reset) * candidate)
-        update = ops.sigmoid(update - 1)
-        return update * candidate + (1 - update) * deter
+        deter = self._cut(deter)
+        shared = self._cut(dense(tensors["shared"], embedding))
+        mixed = [
+            block_matmul(*own) + other
+            for *own, other in zip(deter, tensors["own"], shared, strict=True)
+        ]
+        mixed = block_norm_silu(tensors["scale"], mixed)
+        gates = map(block_matmul, mixed, tensors["gates"])
+        return join_blocks(
+            list(map(_gated, gates, tensors["gates_bias"], deter))
+        )
+
+    def _cut(self, x):
+        return cut_blocks(x, self.blocks)
 
     def compute_output_shape(self, deter_shape, stoch_shape, action_shape):
         return deter_shape
@@ -152,3 +167,16 @@ class BlockGRU(FunctionalLayer):
             "blocks": self.blocks,
             "seed": self.seed,
         }
+
+
+def _gated(gates, bias, deter):
+    """Returns the next state of one block, with what it keeps of `deter`."""
+    own = deter.shape[-1]
+    reset, candidate, update = (
+        gates[..., index * own : (index + 1) * own]
+        + bias[..., index * own : (index + 1) * own]
+        for index in range(3)
+    )
+    candidate = ops.tanh(ops.sigmoid(reset) * candidate)
+    update = ops.sigmoid(update - 1)
+    return update * candidate + (1 - update) * deter
