@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_dreamer.layers import functional
+from keras_dreamer.layers.blocks import block_dense
 from keras_dreamer.layers.initializers import FanInTruncatedNormal
 
 
@@ -75,7 +75,7 @@ class BlockDense(keras.layers.Layer):
             "kernel": ops.cast(self.kernel, inputs.dtype),
             "bias": ops.cast(self.bias, inputs.dtype),
         }
-        return functional.block_dense(tensors, inputs)
+        return block_dense(tensors, inputs)
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.units)

@@ -1,17 +1,15 @@
 """Block-diagonal GRU, the sequence model of the RSSM."""
 
+import math
+
 import keras
 from keras import ops
 
 from keras_dreamer.layers.block_dense import BlockDense
+from keras_dreamer.layers.blocks import Blocks
 from keras_dreamer.layers.functional import FunctionalLayer
-from keras_dreamer.layers.functional import block_matmul
-from keras_dreamer.layers.functional import block_norm_silu
-from keras_dreamer.layers.functional import cut_blocks
-from keras_dreamer.layers.functional import cut_kernel
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.functional import hidden
-from keras_dreamer.layers.functional import join_blocks
 from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import linear
@@ -96,28 +94,34 @@ class BlockGRU(FunctionalLayer):
         return self.apply(self.tensors(), deter, stoch, action)
 
     def apply(self, tensors, deter, stoch, action):
-        tensors = self.prepare(tensors)
+        tensors = self.prepare(tensors, math.prod(deter.shape[:-1]))
         return self.step(
             tensors, deter, stoch, self.embed_action(tensors, action)
         )
 
-    def prepare(self, tensors):
+    def prepare(self, tensors, rows):
         """Cuts the weights of the block layers for use in a loop.
 
         The three embeddings enter every block, so that their share of
         `dynhid0` is one dense product, without repeating them.
+
+        Args:
+            tensors: the weights, from `tensors()`.
+            rows: int. Number of rows of each step.
         """
+        blocks = Blocks(self.blocks, rows)
         kernel = tensors["dynhid0"]["kernel"]
         own = self.deter // self.blocks
         shared = ops.transpose(kernel[:, own:], (1, 0, 2))
         shared = ops.reshape(shared, (3 * self.hidden, self.deter))
         return {
             **tensors,
-            "own": cut_kernel(kernel[:, :own]),
+            "blocks": blocks,
+            "own": blocks.cut_kernel(kernel[:, :own]),
             "shared": {**tensors["dynhid0"], "kernel": shared},
-            "scale": self._cut(tensors["dynhid0norm"]["scale"]),
-            "gates": cut_kernel(tensors["dyngru"]["kernel"]),
-            "gates_bias": self._cut(tensors["dyngru"]["bias"]),
+            "scale": blocks.cut(tensors["dynhid0norm"]["scale"]),
+            "gates": blocks.cut_kernel(tensors["dyngru"]["kernel"]),
+            "gates_bias": blocks.cut(tensors["dyngru"]["bias"]),
         }
 
     def embed_action(self, tensors, action):
@@ -141,20 +145,16 @@ class BlockGRU(FunctionalLayer):
             for index, projection in enumerate(projections)
         ]
         embedding = ops.concatenate([*embeddings, action_embedding], axis=-1)
-        deter = self._cut(deter)
-        shared = self._cut(dense(tensors["shared"], embedding))
-        mixed = [
-            block_matmul(*own) + other
-            for *own, other in zip(deter, tensors["own"], shared, strict=True)
-        ]
-        mixed = block_norm_silu(tensors["scale"], mixed)
-        gates = map(block_matmul, mixed, tensors["gates"])
-        return join_blocks(
+        blocks = tensors["blocks"]
+        deter = blocks.cut(deter)
+        own = blocks.matmul(deter, tensors["own"])
+        shared = blocks.cut(dense(tensors["shared"], embedding))
+        mixed = [x + y for x, y in zip(own, shared, strict=True)]
+        mixed = blocks.norm_silu(tensors["scale"], mixed)
+        gates = blocks.matmul(mixed, tensors["gates"])
+        return blocks.join(
             list(map(_gated, gates, tensors["gates_bias"], deter))
         )
-
-    def _cut(self, x):
-        return cut_blocks(x, self.blocks)
 
     def compute_output_shape(self, deter_shape, stoch_shape, action_shape):
         return deter_shape

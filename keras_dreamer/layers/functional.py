@@ -1,11 +1,7 @@
 """Layers whose mathematics is a pure function of their weights."""
 
-import math
-
 import keras
 from keras import ops
-
-from keras_dreamer.backend import on_cpu
 
 
 class FunctionalLayer(keras.layers.Layer):
@@ -126,70 +122,6 @@ class JoinedDense:
             outputs[name] = product[..., start : start + width]
             start += width
         return outputs
-
-
-def block_dense(tensors, x):
-    """Returns `x[g] @ kernel[g] + bias[g]` for every block g (item 1.2)."""
-    blocks = tensors["kernel"].shape[0]
-    kernels = cut_kernel(tensors["kernel"])
-    products = map(block_matmul, cut_blocks(x, blocks), kernels)
-    return join_blocks(list(products)) + tensors["bias"]
-
-
-def cut_blocks(x, blocks):
-    """Returns the blocks of `(..., blocks * O)` as a list of tensors.
-
-    On CPUs one `(..., O)` tensor for each: compilers lay batched products out
-    as [blocks, O, ...] there, which costs twice the time. Elsewhere a single
-    `(..., blocks, O)`, as fewer kernels are launched.
-    """
-    width = x.shape[-1] // blocks
-    if on_cpu():
-        return [x[..., g * width : (g + 1) * width] for g in range(blocks)]
-    return [ops.reshape(x, (*ops.shape(x)[:-1], blocks, width))]
-
-
-def join_blocks(parts):
-    """Puts together again what `cut_blocks` cut."""
-    if on_cpu():
-        return ops.concatenate(parts, axis=-1)
-    (x,) = parts
-    return ops.reshape(x, (*ops.shape(x)[:-2], x.shape[-2] * x.shape[-1]))
-
-
-def cut_kernel(kernel):
-    """Cuts a `(blocks, I, O)` kernel for `block_matmul`."""
-    if on_cpu():
-        return [kernel[g] for g in range(kernel.shape[0])]
-    return [kernel]
-
-
-def block_matmul(part, kernel):
-    """Multiplies one part of `cut_blocks` and one of `cut_kernel`."""
-    if len(kernel.shape) == 2:
-        return ops.matmul(part, kernel)
-    return ops.einsum("...gi,gio->...go", part, kernel)
-
-
-def block_norm_silu(scale, parts, epsilon=1e-4):
-    """Returns `norm_silu` of all blocks together, cut like `parts`.
-
-    Args:
-        scale: list of tensors, cut like `parts`.
-        parts: list of tensors, from `cut_blocks`.
-        epsilon: float.
-    """
-    axes = tuple(range(-scale[0].ndim, 0))
-    width = sum(math.prod(part.shape) for part in scale)
-    parts32 = [ops.cast(part, "float32") for part in parts]
-    total = sum(
-        ops.sum(ops.square(part), axis=axes, keepdims=True) for part in parts32
-    )
-    factor = ops.rsqrt(total / width + epsilon)
-    return [
-        ops.silu(ops.cast(part32 * factor * own, part.dtype))
-        for part32, own, part in zip(parts32, scale, parts, strict=True)
-    ]
 
 
 def rms_norm(tensors, x, epsilon=1e-4):

@@ -179,7 +179,7 @@ class RSSM(FunctionalLayer):
         """Computes for all steps at once what needs no state."""
         keep = ops.cast(ops.logical_not(is_first), self.compute_dtype)
         keep = keep[..., None]
-        tensors = self.gru.prepare(tensors)
+        tensors = self.gru.prepare(tensors, tokens.shape[0])
         action = self.gru.embed_action(tensors, action * keep)
         kernel = tensors["obs0"]["kernel"]
         tokens = ops.matmul(tokens, kernel[self.deter :])
@@ -219,7 +219,7 @@ class RSSM(FunctionalLayer):
             outputs, `(H, N, ...)`; and the readouts' outputs of the last
             state.
         """
-        tensors = self.gru.prepare(tensors)
+        tensors = self.gru.prepare(tensors, carry[0].shape[0])
         on_deter, on_stoch = self._join(tensors, readouts)
 
         def project(from_deter, from_stoch):

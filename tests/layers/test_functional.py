@@ -1,14 +1,16 @@
 import numpy as np
 import numpy_reference as reference
 import pytest
+from backend_tools import gradients
 from helpers import to_numpy
 from keras import ops
 from layer_checks import randomize
 
 from keras_dreamer.layers.functional import FunctionalLayer
-from keras_dreamer.layers.functional import block_dense
+from keras_dreamer.layers.functional import JoinedDense
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.functional import hidden
+from keras_dreamer.layers.functional import known_dense
 from keras_dreamer.layers.functional import rms_norm
 from keras_dreamer.layers.mlp import MLP
 from keras_dreamer.layers.mlp import linear
@@ -108,22 +110,6 @@ def test_dense_matches_hand_computed_values():
     np.testing.assert_array_equal(to_numpy(y), [[24.0]])
 
 
-def test_block_dense_matches_hand_computed_values():
-    # 1 * 2 + 10 = 12 and 3 * 4 + 20 = 32
-    weights = tensors(kernel=[[[2.0]], [[4.0]]], bias=[10.0, 20.0])
-    y = block_dense(weights, ops.convert_to_tensor([[1.0, 3.0]]))
-    np.testing.assert_array_equal(to_numpy(y), [[12.0, 32.0]])
-
-
-def test_block_dense_matches_a_loop():
-    kernel, bias = RNG.normal(size=(2, 2, 3)), RNG.normal(size=6)
-    y = to_numpy(block_dense(tensors(kernel=kernel, bias=bias), X))
-    weights = {"x/kernel": kernel, "x/bias": bias}
-    for row in range(3):
-        expected = reference.block_dense(weights, "x", X[row])
-        np.testing.assert_allclose(y[row], expected, rtol=1e-4, atol=1e-6)
-
-
 def test_rms_norm_matches_hand_computed_values():
     # mean(3^2, 4^2) = 12.5: 3 / sqrt(12.5 + 3.5) * 2 = 1.5, 4 / 4 * 5 = 5
     y = rms_norm(
@@ -141,3 +127,49 @@ def test_hidden_matches_hand_computed_values():
         ops.convert_to_tensor([[2.0]]),
     )
     np.testing.assert_allclose(to_numpy(y), [[0.311229]], rtol=1e-4)
+
+
+def test_joined_layers_are_the_layers():
+    kernels = [RNG.normal(size=(4, n)).astype("float32") for n in (3, 1)]
+    bias = RNG.normal(size=3).astype("float32")
+    layers = {
+        "wide": tensors(kernel=kernels[0], bias=bias),
+        "bare": tensors(kernel=kernels[1]),
+    }
+    outputs = JoinedDense(layers)(ops.convert_to_tensor(X))
+    assert list(outputs) == ["wide", "bare"]
+    expected = {"wide": X @ kernels[0] + bias, "bare": X @ kernels[1]}
+    for name, y in outputs.items():
+        np.testing.assert_allclose(
+            to_numpy(y), expected[name], rtol=1e-5, atol=1e-6
+        )
+
+
+def test_known_dense_has_the_gradients_of_dense():
+    kernel = RNG.normal(size=(4, 2)).astype("float32")
+    bias = RNG.normal(size=2).astype("float32")
+    y = X @ kernel + bias
+    x, output = map(ops.convert_to_tensor, (X, y))
+
+    def known(kernel, bias):
+        weights = {"kernel": kernel, "bias": bias}
+        y = known_dense(weights, (x[:, :1], x[:, 1:]), output)
+        return ops.sum(y**3)
+
+    def plain(kernel, bias):
+        return ops.sum(dense({"kernel": kernel, "bias": bias}, x) ** 3)
+
+    pairs = zip(
+        gradients(known, kernel, bias),
+        gradients(plain, kernel, bias),
+        strict=True,
+    )
+    for actual, expected in pairs:
+        np.testing.assert_allclose(actual, expected, rtol=1e-4)
+
+
+def test_known_dense_returns_what_is_known():
+    weights = tensors(kernel=np.ones((4, 2)), bias=np.ones(2))
+    output = ops.convert_to_tensor(X[:, :2])
+    y = known_dense(weights, (ops.convert_to_tensor(X),), output)
+    np.testing.assert_array_equal(to_numpy(y), X[:, :2])
