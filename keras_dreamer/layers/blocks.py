@@ -42,7 +42,7 @@ class Blocks:
 
     def cut_kernel(self, kernel):
         """Cuts a `(count, I, O)` kernel for `matmul`."""
-        if self.apart:
+        if on_cpu():
             return [kernel[block] for block in range(self.count)]
         return [kernel]
 
@@ -50,6 +50,13 @@ class Blocks:
         """Returns `x[g] @ kernel[g]` for every block g (item 1.2)."""
         if self.apart:
             return list(map(ops.matmul, parts, kernels))
+        if len(kernels) == self.count:
+            (x,) = parts
+            products = [
+                ops.matmul(x[..., block, :], kernel)
+                for block, kernel in enumerate(kernels)
+            ]
+            return [ops.stack(products, axis=-2)]
         return [ops.einsum("...gi,gio->...go", *parts, *kernels)]
 
     def norm_silu(self, scale, parts, epsilon=1e-4):
