@@ -83,6 +83,7 @@ def main():
     parser.add_argument("--results", default="", help="folder for CSV, model")
     args = parser.parse_args()
 
+    kd.configure_runtime()
     envs = kd.envs.make(ENV, num_envs=4, seed=args.seed)
     config = kd.Config(**SETTINGS)
     model = kd.Dreamer(

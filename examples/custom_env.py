@@ -39,6 +39,7 @@ class Line(gymnasium.Env):
 
 def train(steps=4000, seed=0):
     """Returns the mean returns before and after training, and the model."""
+    kd.configure_runtime()
     envs = kd.envs.make(Line, num_envs=4, seed=seed)
     # Small and quick: the published recipe is made for much longer runs.
     config = kd.Config(

@@ -72,6 +72,7 @@ def configure(args):
 def main():
     args = parse()
     config, num_envs = configure(args)
+    kd.configure_runtime()
     envs = kd.envs.make(
         f"dmc:{args.task}",
         num_envs=num_envs,

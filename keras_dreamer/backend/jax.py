@@ -14,6 +14,18 @@ def on_cpu():
     return jax.default_backend() == "cpu"
 
 
+def configure(cache):
+    """Sets the backend up; see `keras_dreamer.configure_runtime`.
+
+    Returns:
+        Whether programs take their memory in the calling thread, on a CPU.
+    """
+    if cache is not None:
+        jax.config.update("jax_compilation_cache_dir", cache)
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    return on_cpu()
+
+
 def scan(step, carry, inputs, length):
     """Applies `step` to every entry of the first axis.
 

@@ -12,6 +12,12 @@ def on_cpu():
     return not torch.cuda.is_available()
 
 
+def configure(cache):
+    """Sets the backend up; see `keras_dreamer.configure_runtime`."""
+    del cache  # Nothing is kept.
+    return False
+
+
 def scan(step, carry, inputs, length):
     """Applies `step` to every entry of the first axis.
 
