@@ -3,6 +3,7 @@
 Each module offers the same names:
 
 - `on_cpu()`: whether computations run on the CPU.
+- `as_numpy(tensor)`: an array to be read, without a copy where possible.
 - `scan(step, carry, inputs, length)`: loop with gradients.
 - `Trainer`: mixin of the model with the training step and access to the
   newest variables while `fit` runs.
@@ -12,14 +13,17 @@ import keras
 
 if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import Trainer
+    from keras_dreamer.backend.jax import as_numpy
     from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import scan
 elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import Trainer
+    from keras_dreamer.backend.tensorflow import as_numpy
     from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import scan
 elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import Trainer
+    from keras_dreamer.backend.torch import as_numpy
     from keras_dreamer.backend.torch import on_cpu
     from keras_dreamer.backend.torch import scan
 else:
@@ -30,4 +34,4 @@ else:
         "imported."
     )
 
-__all__ = ["Trainer", "on_cpu", "scan"]
+__all__ = ["Trainer", "as_numpy", "on_cpu", "scan"]

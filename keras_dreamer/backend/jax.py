@@ -2,6 +2,7 @@
 
 import jax
 import keras
+import numpy as np
 
 from keras_dreamer.backend.exchange import run_step
 
@@ -9,6 +10,11 @@ from keras_dreamer.backend.exchange import run_step
 def on_cpu():
     """Tells whether computations run on the CPU."""
     return jax.default_backend() == "cpu"
+
+
+def as_numpy(tensor):
+    """Returns an array to be read; on the CPU it is the tensor's memory."""
+    return np.asarray(tensor)
 
 
 def scan(step, carry, inputs, length):
@@ -28,6 +34,14 @@ def scan(step, carry, inputs, length):
 
 class Trainer:
     """Training step and newest variables on JAX."""
+
+    def __setattr__(self, name, value):
+        if name == "_jax_state":
+            # `fit` sets it after every update. Keras would copy its lists
+            # into lists of its own and look at each of their arrays.
+            self.__dict__[name] = value
+        else:
+            super().__setattr__(name, value)
 
     def train_step(self, state, data):
         trainable, non_trainable, optimizer, metrics = state
@@ -112,14 +126,12 @@ class Trainer:
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
             return
-        # Keras holds the state of a running `fit` twice: in its loop and,
-        # for callbacks that ask for the model's variables, in `_jax_state`.
-        copies = list(self._jax_state.values())
+        # Keras holds the same lists in its loop and, for callbacks that ask
+        # for the model's variables, in `_jax_state`.
         where = self._positions()
         for variable, value in zip(variables, values, strict=True):
             group, index = where[id(variable)]
             self.exchange.state[group][index] = value
-            copies[group][index] = value
 
     def _positions(self):
         if not self.exchange.positions:

@@ -10,6 +10,11 @@ def on_cpu():
     return not tf.config.list_logical_devices("GPU")
 
 
+def as_numpy(tensor):
+    """Returns an array to be read."""
+    return tensor.numpy()
+
+
 def scan(step, carry, inputs, length):
     """Applies `step` to every entry of the first axis.
 
