@@ -5,6 +5,7 @@ Each module offers the same names:
 - `configure(cache)`: settings of the process, see `configure_runtime`.
 - `on_cpu()`: whether computations run on the CPU.
 - `accumulate(function, tensors, inputs)`: sum of a loss over the first axis.
+- `as_numpy(tensor)`: an array to be read, without a copy where possible.
 - `scan(step, carry, inputs, length)`: loop with gradients.
 - `Trainer`: mixin of the model with the training step and access to the
   newest variables while `fit` runs.
@@ -15,18 +16,21 @@ import keras
 if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import Trainer
     from keras_dreamer.backend.jax import accumulate
+    from keras_dreamer.backend.jax import as_numpy
     from keras_dreamer.backend.jax import configure
     from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import scan
 elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import Trainer
     from keras_dreamer.backend.tensorflow import accumulate
+    from keras_dreamer.backend.tensorflow import as_numpy
     from keras_dreamer.backend.tensorflow import configure
     from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import scan
 elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import Trainer
     from keras_dreamer.backend.torch import accumulate
+    from keras_dreamer.backend.torch import as_numpy
     from keras_dreamer.backend.torch import configure
     from keras_dreamer.backend.torch import on_cpu
     from keras_dreamer.backend.torch import scan
@@ -38,4 +42,4 @@ else:
         "imported."
     )
 
-__all__ = ["Trainer", "accumulate", "configure", "on_cpu", "scan"]
+__all__ = ["Trainer", "accumulate", "as_numpy", "configure", "on_cpu", "scan"]

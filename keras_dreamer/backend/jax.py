@@ -4,6 +4,7 @@ import functools
 
 import jax
 import keras
+import numpy as np
 
 from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
@@ -24,6 +25,11 @@ def configure(cache):
         jax.config.update("jax_compilation_cache_dir", cache)
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     return on_cpu()
+
+
+def as_numpy(tensor):
+    """Returns an array to be read; on the CPU it is the tensor's memory."""
+    return np.asarray(tensor)
 
 
 def scan(step, carry, inputs, length):
@@ -106,6 +112,14 @@ _accumulate.defvjp(
 
 class Trainer:
     """Training step and newest variables on JAX."""
+
+    def __setattr__(self, name, value):
+        if name == "_jax_state":
+            # `fit` sets it after every update. Keras would copy its lists
+            # into lists of its own and look at each of their arrays.
+            self.__dict__[name] = value
+        else:
+            super().__setattr__(name, value)
 
     def train_step(self, state, data):
         trainable, non_trainable, optimizer, metrics = state
@@ -190,14 +204,12 @@ class Trainer:
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
             return
-        # Keras holds the state of a running `fit` twice: in its loop and,
-        # for callbacks that ask for the model's variables, in `_jax_state`.
-        copies = list(self._jax_state.values())
+        # Keras holds the same lists in its loop and, for callbacks that ask
+        # for the model's variables, in `_jax_state`.
         where = self._positions()
         for variable, value in zip(variables, values, strict=True):
             group, index = where[id(variable)]
             self.exchange.state[group][index] = value
-            copies[group][index] = value
 
     def _positions(self):
         if not self.exchange.positions:

@@ -1,6 +1,7 @@
 """PyTorch: eager training step with autograd."""
 
 import keras
+import ml_dtypes
 import torch
 
 from keras_dreamer.backend.exchange import run_step
@@ -16,6 +17,16 @@ def configure(cache):
     """Sets the backend up; see `keras_dreamer.configure_runtime`."""
     del cache  # Nothing is kept.
     return False
+
+
+def as_numpy(tensor):
+    """Returns an array to be read; on the CPU it is the tensor's memory."""
+    tensor = tensor.detach().cpu()
+    if tensor.dtype == torch.bfloat16:
+        # NumPy doesn't know the type. Keras goes by way of float32, which
+        # takes tens of milliseconds for the latents of a batch.
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()
 
 
 def scan(step, carry, inputs, length):

@@ -1,7 +1,8 @@
 """Fresh latents go back into the replay."""
 
 import keras
-from keras import ops
+
+from keras_dreamer import backend
 
 
 class LatentWriteBack(keras.callbacks.Callback):
@@ -30,7 +31,7 @@ class LatentWriteBack(keras.callbacks.Callback):
         if self.replay is None or exchange.step_id is None:
             return
         latents = {
-            name: ops.convert_to_numpy(value)
+            name: backend.as_numpy(value)
             for name, value in exchange.latents.items()
         }
         context = self._model.config.replay_context

@@ -64,7 +64,13 @@ def next_state(
         model.config, model.action_leaves, count, rng, deterministic
     )
     state = model.policy(observation, state, np.asarray(is_first), noise)
-    return keras.tree.map_structure(ops.convert_to_numpy, state)
+    to_numpy = ops.convert_to_numpy
+    # `keras.tree` would take longer than the conversion itself.
+    return {
+        "deter": to_numpy(state["deter"]),
+        "stoch": to_numpy(state["stoch"]),
+        "action": {k: to_numpy(v) for k, v in state["action"].items()},
+    }
 
 
 def keep_inactive(old, new, active):

@@ -7,12 +7,29 @@ import pytest
 from helpers import to_numpy
 from keras import ops
 
+from keras_dreamer.backend import as_numpy
 from keras_dreamer.backend import on_cpu
 from keras_dreamer.backend import scan
 
 pytestmark = pytest.mark.usefixtures("quick_backend")
 
 INPUTS = np.arange(12, dtype="float32").reshape(4, 3)
+
+
+# Arrays.
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_as_numpy_keeps_values_and_dtype(dtype):
+    values = np.array([[1.5, -0.40625], [2.0**100, 0.0]])  # Exact in bfloat16.
+    if dtype == "int32":
+        values = np.array([[1, -2], [2**31 - 1, 0]])
+    tensor = ops.cast(ops.convert_to_tensor(values), dtype)
+    array = as_numpy(ops.transpose(tensor))
+    assert isinstance(array, np.ndarray)
+    assert array.dtype.name == dtype
+    expected = ops.convert_to_numpy(tensor).T
+    np.testing.assert_array_equal(array, expected)
 
 
 # Scan.

@@ -37,37 +37,42 @@ DETER = np.arange(8, dtype="float32").reshape(2, 2, 2)
 STOCH = np.arange(4, dtype="int32").reshape(2, 2, 1)
 
 
-def test_writes_the_latents_of_the_trained_rows():
-    model, replay, callback = make()
-    model.exchange.step_id = STEP_ID
-    model.exchange.latents = {
+def latents():
+    """Returns what a training step leaves."""
+    return {
         "deter": ops.convert_to_tensor(DETER),
         "stoch": ops.convert_to_tensor(STOCH),
     }
+
+
+def test_writes_the_latents_of_the_trained_rows():
+    model, replay, callback = make()
+    model.exchange.step_id = STEP_ID
+    model.exchange.latents = latents()
     callback.on_train_batch_begin(0)
     assert not replay.updates
     callback.on_train_batch_end(0, {"loss": 0.0})
-    [(step_id, latents)] = replay.updates
+    [(step_id, written)] = replay.updates
     assert step_id.tolist() == [[11, 12], [71, 72]]
-    assert {name: type(x) for name, x in latents.items()} == {
+    assert {name: type(x) for name, x in written.items()} == {
         "deter": np.ndarray,
         "stoch": np.ndarray,
     }
-    np.testing.assert_array_equal(latents["deter"], DETER)
-    np.testing.assert_array_equal(latents["stoch"], STOCH)
+    np.testing.assert_array_equal(written["deter"], DETER)
+    np.testing.assert_array_equal(written["stoch"], STOCH)
 
 
 def test_without_context_all_rows_are_trained():
     model, replay, callback = make(context=0)
     model.exchange.step_id = STEP_ID[:, 1:]
-    model.exchange.latents = {"deter": DETER, "stoch": STOCH}
+    model.exchange.latents = latents()
     callback.on_train_batch_end(0)
     assert replay.updates[0][0].tolist() == [[11, 12], [71, 72]]
 
 
 def test_batch_without_step_ids_is_left_alone():
     model, replay, callback = make()
-    model.exchange.latents = {"deter": DETER, "stoch": STOCH}
+    model.exchange.latents = latents()
     callback.on_train_batch_end(0)
     assert not replay.updates
 
@@ -84,6 +89,6 @@ def test_does_not_ask_keras_for_the_model():
     model, replay, callback = make()
     model.jax_state_sync = lambda: pytest.fail("The state was copied.")
     model.exchange.step_id = STEP_ID
-    model.exchange.latents = {"deter": DETER, "stoch": STOCH}
+    model.exchange.latents = latents()
     callback.on_train_batch_end(0)
     assert len(replay.updates) == 1
