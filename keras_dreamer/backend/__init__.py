@@ -3,6 +3,7 @@
 Each module offers the same names:
 
 - `configure(cache)`: settings of the process, see `configure_runtime`.
+- `device()`: name of the device that computes.
 - `on_cpu()`: whether computations run on the CPU.
 - `accumulate(function, tensors, inputs)`: sum of a loss over the first axis.
 - `scan(step, carry, inputs, length)`: loop with gradients.
@@ -16,18 +17,21 @@ if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import Trainer
     from keras_dreamer.backend.jax import accumulate
     from keras_dreamer.backend.jax import configure
+    from keras_dreamer.backend.jax import device
     from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import scan
 elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import Trainer
     from keras_dreamer.backend.tensorflow import accumulate
     from keras_dreamer.backend.tensorflow import configure
+    from keras_dreamer.backend.tensorflow import device
     from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import scan
 elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import Trainer
     from keras_dreamer.backend.torch import accumulate
     from keras_dreamer.backend.torch import configure
+    from keras_dreamer.backend.torch import device
     from keras_dreamer.backend.torch import on_cpu
     from keras_dreamer.backend.torch import scan
 else:
@@ -38,4 +42,4 @@ else:
         "imported."
     )
 
-__all__ = ["Trainer", "accumulate", "configure", "on_cpu", "scan"]
+__all__ = ["Trainer", "accumulate", "configure", "device", "on_cpu", "scan"]

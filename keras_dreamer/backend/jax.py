@@ -26,6 +26,12 @@ def configure(cache):
     return on_cpu()
 
 
+def device():
+    """Returns the name of the device that computes, as "cuda:0 Tesla T4"."""
+    first = jax.devices()[0]
+    return "cpu" if on_cpu() else f"{first} {first.device_kind}"
+
+
 def scan(step, carry, inputs, length):
     """Applies `step` to every entry of the first axis.
 
