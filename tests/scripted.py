@@ -63,6 +63,7 @@ class Puppet:
     """
 
     seed = 0
+    compute_dtype = "float32"
 
     def __init__(self, envs):
         self.observation_space = envs.single_observation_space

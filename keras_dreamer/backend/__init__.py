@@ -3,6 +3,7 @@
 Each module offers the same names:
 
 - `configure(cache)`: settings of the process, see `configure_runtime`.
+- `device()`: name of the device that computes.
 - `on_cpu()`: whether computations run on the CPU.
 - `accumulate(function, tensors, inputs)`: sum of a loss over the first axis.
 - `as_numpy(tensor)`: an array to be read, without a copy where possible.
@@ -18,6 +19,7 @@ if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import accumulate
     from keras_dreamer.backend.jax import as_numpy
     from keras_dreamer.backend.jax import configure
+    from keras_dreamer.backend.jax import device
     from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import scan
 elif keras.backend.backend() == "tensorflow":
@@ -25,6 +27,7 @@ elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import accumulate
     from keras_dreamer.backend.tensorflow import as_numpy
     from keras_dreamer.backend.tensorflow import configure
+    from keras_dreamer.backend.tensorflow import device
     from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import scan
 elif keras.backend.backend() == "torch":
@@ -32,6 +35,7 @@ elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import accumulate
     from keras_dreamer.backend.torch import as_numpy
     from keras_dreamer.backend.torch import configure
+    from keras_dreamer.backend.torch import device
     from keras_dreamer.backend.torch import on_cpu
     from keras_dreamer.backend.torch import scan
 else:
@@ -42,4 +46,12 @@ else:
         "imported."
     )
 
-__all__ = ["Trainer", "accumulate", "as_numpy", "configure", "on_cpu", "scan"]
+__all__ = [
+    "Trainer",
+    "accumulate",
+    "as_numpy",
+    "configure",
+    "device",
+    "on_cpu",
+    "scan",
+]

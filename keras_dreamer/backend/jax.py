@@ -32,6 +32,12 @@ def as_numpy(tensor):
     return np.asarray(tensor)
 
 
+def device():
+    """Returns the name of the device that computes, as "cuda:0 Tesla T4"."""
+    first = jax.devices()[0]
+    return "cpu" if on_cpu() else f"{first} {first.device_kind}"
+
+
 def scan(step, carry, inputs, length):
     """Applies `step` to every entry of the first axis.
 

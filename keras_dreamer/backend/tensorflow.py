@@ -22,6 +22,15 @@ def as_numpy(tensor):
     return tensor.numpy()
 
 
+def device():
+    """Returns the name of the device that computes, as "gpu:0 Tesla T4"."""
+    if on_cpu():
+        return "cpu"
+    first = tf.config.list_physical_devices("GPU")[0]
+    details = tf.config.experimental.get_device_details(first)
+    return f"gpu:0 {details.get('device_name', '')}".strip()
+
+
 def scan(step, carry, inputs, length):
     """Applies `step` to every entry of the first axis.
 

@@ -29,6 +29,14 @@ def as_numpy(tensor):
     return tensor.numpy()
 
 
+def device():
+    """Returns the name of the device that computes, as "cuda:0 Tesla T4"."""
+    name = str(keras.ops.zeros(()).device)  # Keras chooses it.
+    if name.startswith("cuda"):
+        return f"{name} {torch.cuda.get_device_name(name)}"
+    return name
+
+
 def scan(step, carry, inputs, length):
     """Applies `step` to every entry of the first axis.
 

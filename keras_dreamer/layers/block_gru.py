@@ -63,11 +63,14 @@ class BlockGRU(FunctionalLayer):
         self.blocks = blocks
         self.seed = seed
         seeds = spread_seeds(seed, 5)
-        self.embeddings = [linear(hidden, seed=seed) for seed in seeds[:3]]
-        self.embedding_norms = [RMSNorm() for _ in range(3)]
-        self.mix = BlockDense(deter, blocks, seed=seeds[3])
-        self.mix_norm = RMSNorm()
-        self.gates = BlockDense(3 * deter, blocks, seed=seeds[4])
+        own = {"dtype": self.dtype_policy}
+        self.embeddings = [
+            linear(hidden, seed=seed, **own) for seed in seeds[:3]
+        ]
+        self.embedding_norms = [RMSNorm(**own) for _ in range(3)]
+        self.mix = BlockDense(deter, blocks, seed=seeds[3], **own)
+        self.mix_norm = RMSNorm(**own)
+        self.gates = BlockDense(3 * deter, blocks, seed=seeds[4], **own)
 
     def named_layers(self):
         named = {}

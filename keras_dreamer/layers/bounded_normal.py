@@ -69,8 +69,8 @@ class BoundedNormal(Float32Layer):
         self.seed = seed
         width = math.prod(self.shape)
         first, last = spread_seeds(seed, 2)
-        self.mean_layer = linear(width, outscale, first)
-        self.std_layer = linear(width, outscale, last)
+        self.mean_layer = linear(width, outscale, first, self.dtype_policy)
+        self.std_layer = linear(width, outscale, last, self.dtype_policy)
 
     def named_layers(self):
         return {"mean": self.mean_layer, "stddev": self.std_layer}

@@ -56,7 +56,7 @@ class CategoricalHead(Float32Layer):
         self.seed = seed
         self.classes = int(self.sizes.max())
         width = math.prod(self.sizes.shape) * self.classes
-        self.output_layer = linear(width, outscale, seed)
+        self.output_layer = linear(width, outscale, seed, self.dtype_policy)
 
     def named_layers(self):
         return {"logits": self.output_layer}

@@ -38,8 +38,8 @@ class ContinueHead(MLPHead):
         super().__init__(**kwargs)
         self.seed = seed
         first, last = spread_seeds(seed, 2)
-        self.mlp = MLP(layers, units, first)
-        self.output_layer = linear(1, seed=last)
+        self.mlp = MLP(layers, units, first, dtype=self.dtype_policy)
+        self.output_layer = linear(1, seed=last, dtype=self.dtype_policy)
 
     def named_layers(self):
         return {"mlp": self.mlp, "head": {"logit": self.output_layer}}

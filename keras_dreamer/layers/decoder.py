@@ -56,9 +56,9 @@ class Decoder(Float32Layer):
         self.outscale = outscale
         self.seed = seed
         first, *rest = spread_seeds(seed, 1 + len(self.leaves))
-        self.mlp = MLP(layers, units, first)
+        self.mlp = MLP(layers, units, first, dtype=self.dtype_policy)
         self.outputs = {
-            key: linear(leaf.width, outscale, seed)
+            key: linear(leaf.width, outscale, seed, self.dtype_policy)
             for (key, leaf), seed in zip(self.leaves.items(), rest, strict=True)
         }
 

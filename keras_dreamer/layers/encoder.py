@@ -47,7 +47,14 @@ class Encoder(FunctionalLayer):
         # Casting would round the observations before they are squashed.
         super().__init__(autocast=False, **kwargs)
         self.leaves = dict(leaves)
-        self.mlp = MLP(layers, units, seed, "mlp{}", "mlp{}norm")
+        self.mlp = MLP(
+            layers,
+            units,
+            seed,
+            "mlp{}",
+            "mlp{}norm",
+            dtype=self.dtype_policy,
+        )
 
     def named_layers(self):
         return self.mlp.named_layers()

@@ -59,9 +59,10 @@ class MLP(FunctionalLayer):
         self.dense_name = dense_name
         self.norm_name = norm_name
         self.denses = [
-            linear(units, seed=seed) for seed in spread_seeds(seed, layers)
+            linear(units, seed=seed, dtype=self.dtype_policy)
+            for seed in spread_seeds(seed, layers)
         ]
-        self.norms = [RMSNorm() for _ in range(layers)]
+        self.norms = [RMSNorm(dtype=self.dtype_policy) for _ in range(layers)]
 
     def named_layers(self):
         named = {}
@@ -127,8 +128,10 @@ class MLPHead(FunctionalLayer):
         raise NotImplementedError
 
 
-def linear(units, outscale=1.0, seed=None):
+def linear(units, outscale=1.0, seed=None, dtype=None):
     """Returns a dense layer with the recipe's initial weights (item 1.5)."""
     return keras.layers.Dense(
-        units, kernel_initializer=FanInTruncatedNormal(outscale, seed)
+        units,
+        kernel_initializer=FanInTruncatedNormal(outscale, seed),
+        dtype=dtype,
     )

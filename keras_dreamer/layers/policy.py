@@ -68,7 +68,7 @@ class Policy(MLPHead, Float32Layer):
         self.outscale = outscale
         self.seed = seed
         first, *rest = spread_seeds(seed, 1 + len(self.leaves))
-        self.mlp = MLP(layers, units, first)
+        self.mlp = MLP(layers, units, first, dtype=self.dtype_policy)
         self.heads = {
             key: self._head(leaf, seed)
             for (key, leaf), seed in zip(self.leaves.items(), rest, strict=True)
@@ -77,10 +77,17 @@ class Policy(MLPHead, Float32Layer):
     def _head(self, leaf, seed):
         if not leaf.discrete:
             return BoundedNormal(
-                leaf.shape, self.minstd, self.maxstd, self.outscale, seed
+                leaf.shape,
+                self.minstd,
+                self.maxstd,
+                self.outscale,
+                seed,
+                dtype=self.dtype_policy,
             )
         sizes = np.reshape(leaf.sizes, leaf.shape)
-        return CategoricalHead(sizes, self.unimix, self.outscale, seed)
+        return CategoricalHead(
+            sizes, self.unimix, self.outscale, seed, dtype=self.dtype_policy
+        )
 
     def named_layers(self):
         return {"mlp": self.mlp, "head": dict(self.heads)}

@@ -87,15 +87,16 @@ class RSSM(FunctionalLayer):
         self.unimix = unimix
         self.seed = seed
         seeds = spread_seeds(seed, 5)
-        self.gru = BlockGRU(deter, hidden, blocks, seeds[0])
+        own = {"dtype": self.dtype_policy}
+        self.gru = BlockGRU(deter, hidden, blocks, seeds[0], **own)
         self.prior_mlp = MLP(
-            imglayers, hidden, seeds[1], "prior{}", "prior{}norm"
+            imglayers, hidden, seeds[1], "prior{}", "prior{}norm", **own
         )
-        self.prior_logits = linear(stoch * classes, seed=seeds[2])
+        self.prior_logits = linear(stoch * classes, seed=seeds[2], **own)
         self.posterior_mlp = MLP(
-            obslayers, hidden, seeds[3], "obs{}", "obs{}norm"
+            obslayers, hidden, seeds[3], "obs{}", "obs{}norm", **own
         )
-        self.posterior_logits = linear(stoch * classes, seed=seeds[4])
+        self.posterior_logits = linear(stoch * classes, seed=seeds[4], **own)
 
     def named_layers(self):
         return {

@@ -51,8 +51,8 @@ class TwoHotHead(MLPHead):
         self.seed = seed
         first, last = spread_seeds(seed, 2)
         self.bin_values = symexp_bins(bins)
-        self.mlp = MLP(layers, units, first)
-        self.output_layer = linear(bins, outscale, last)
+        self.mlp = MLP(layers, units, first, dtype=self.dtype_policy)
+        self.output_layer = linear(bins, outscale, last, self.dtype_policy)
 
     def named_layers(self):
         return {"mlp": self.mlp, "head": {"logits": self.output_layer}}

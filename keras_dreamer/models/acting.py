@@ -8,13 +8,16 @@ from keras_dreamer import spaces
 from keras_dreamer.layers.inputs import concat_inputs
 from keras_dreamer.models.batch import one_hot_latents
 from keras_dreamer.models.noise import acting_noise
+from keras_dreamer.replay.schema import numpy_dtype
 
 
 def initial_state(model, batch_size):
     """Returns the acting state before the first step, zeros."""
     config = model.config
     return {
-        "deter": np.zeros((batch_size, config.deter), "float32"),
+        "deter": np.zeros(
+            (batch_size, config.deter), numpy_dtype(model.compute_dtype)
+        ),
         "stoch": np.zeros((batch_size, config.stoch), "int32"),
         "action": {
             key: np.zeros((batch_size, *leaf.shape), leaf.dtype)

@@ -213,6 +213,7 @@ class Dreamer(backend.Trainer, Saving, keras.Model):
                 losses and metrics.
         """
         fitting.check_compile(kwargs)
+        self.jit_asked = jit_compile
         if jit_compile == "auto":
             jit_compile = keras.backend.backend() != "torch"
         jit_compile = jit_compile and not kwargs.get("run_eagerly", False)

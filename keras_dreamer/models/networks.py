@@ -1,9 +1,5 @@
 """All networks of the agent, under their official names."""
 
-import contextlib
-
-import keras
-
 from keras_dreamer.layers.continue_head import ContinueHead
 from keras_dreamer.layers.decoder import Decoder
 from keras_dreamer.layers.encoder import Encoder
@@ -39,15 +35,17 @@ class Networks(FunctionalLayer):
 
     def __init__(self, observation, action, config, seed, **kwargs):
         super().__init__(**kwargs)
-        # Layers inside of layers take the global policy.
-        with _global_policy(self.dtype_policy):
-            self._make_parts(observation, action, config, seed)
+        seeds = spread_seeds(seed, 7)
+        self._make_world_model(observation, config, seeds[:5])
+        self._make_actor_critic(action, config, seeds[5:])
         self._build_parts(action, config)
 
-    def _make_parts(self, observation, action, config, seed):
+    def _make_world_model(self, observation, config, seeds):
         c = config
-        seeds = spread_seeds(seed, 7)
-        self.enc = Encoder(observation, c.encoder_layers, c.units, seeds[0])
+        own = {"dtype": self.dtype_policy}
+        self.enc = Encoder(
+            observation, c.encoder_layers, c.units, seeds[0], **own
+        )
         self.dyn = RSSM(
             c.deter,
             c.hidden,
@@ -58,6 +56,7 @@ class Networks(FunctionalLayer):
             c.obslayers,
             c.unimix,
             seeds[1],
+            **own,
         )
         self.dec = Decoder(
             observation,
@@ -65,9 +64,16 @@ class Networks(FunctionalLayer):
             c.units,
             c.decoder_outscale,
             seeds[2],
+            **own,
         )
-        self.rew = TwoHotHead(c.reward_layers, c.units, c.bins, seed=seeds[3])
-        self.con = ContinueHead(c.continue_layers, c.units, seeds[4])
+        self.rew = TwoHotHead(
+            c.reward_layers, c.units, c.bins, seed=seeds[3], **own
+        )
+        self.con = ContinueHead(c.continue_layers, c.units, seeds[4], **own)
+
+    def _make_actor_critic(self, action, config, seeds):
+        c = config
+        own = {"dtype": self.dtype_policy}
         self.pol = Policy(
             action,
             c.policy_layers,
@@ -76,12 +82,15 @@ class Networks(FunctionalLayer):
             c.minstd,
             c.maxstd,
             c.policy_outscale,
-            seeds[5],
+            seeds[0],
+            **own,
         )
-        self.val = TwoHotHead(c.value_layers, c.units, c.bins, seed=seeds[6])
+        self.val = TwoHotHead(
+            c.value_layers, c.units, c.bins, seed=seeds[1], **own
+        )
         # The same seed: it starts as an exact copy.
         self.slowval = TwoHotHead(
-            c.value_layers, c.units, c.bins, seed=seeds[6]
+            c.value_layers, c.units, c.bins, seed=seeds[1], **own
         )
         self.slowval.trainable = False
 
@@ -116,13 +125,3 @@ def refuse_float16(policy):
             f"its returns. Received: dtype policy {policy.name!r}. Use "
             "'mixed_bfloat16' or 'float32'."
         )
-
-
-@contextlib.contextmanager
-def _global_policy(policy):
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(policy)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)

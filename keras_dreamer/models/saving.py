@@ -46,6 +46,12 @@ class Saving:
             dtype=policy,
         )
 
+    def get_compile_config(self):
+        config = super().get_compile_config()
+        # As asked for, not as resolved here: "auto" means another thing on
+        # the backend that loads the file.
+        return {**config, "jit_compile": self.jit_asked} if config else config
+
     def compile_from_config(self, config):
         config = keras.saving.deserialize_keras_object(config)
         names = ("loss", "loss_weights", "metrics", "weighted_metrics")

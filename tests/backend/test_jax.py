@@ -7,6 +7,7 @@ jax = pytest.importorskip("jax")
 if keras.backend.backend() != "jax":
     pytest.skip("another backend is active", allow_module_level=True)
 
+from keras_dreamer.backend.jax import device  # noqa: E402
 from keras_dreamer.backend.jax import scan  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("quick_backend")
@@ -21,6 +22,18 @@ def test_scan_is_one_loop_in_the_program():
     # d sum_t (x_0 + .. + x_t-1) x_t / dx_k is the sum of all others.
     gradient = jax.grad(lambda x: cumulate(x)[1].sum())(x)
     np.testing.assert_allclose(gradient, x.sum() - x, rtol=1e-6)
+
+
+def test_a_gpu_has_a_name(monkeypatch):
+    class Gpu:
+        device_kind = "Tesla T4"
+
+        def __str__(self):
+            return "cuda:0"
+
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "devices", lambda: [Gpu(), Gpu()])
+    assert device() == "cuda:0 Tesla T4"
 
 
 class Steps(keras.callbacks.Callback):

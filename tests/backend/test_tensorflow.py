@@ -7,6 +7,7 @@ tf = pytest.importorskip("tensorflow")
 if keras.backend.backend() != "tensorflow":
     pytest.skip("another backend is active", allow_module_level=True)
 
+from keras_dreamer.backend.tensorflow import device  # noqa: E402
 from keras_dreamer.backend.tensorflow import scan  # noqa: E402
 
 
@@ -39,6 +40,18 @@ def test_scan_is_one_loop_in_the_program():
     graph = cumulate.get_concrete_function(tf.zeros(50)).graph
     loops = [op.type for op in graph.get_operations() if "While" in op.type]
     assert len(loops) == 1
+
+
+def test_a_gpu_has_a_name(monkeypatch):
+    config, details = tf.config, {"device_name": "Tesla T4"}
+    monkeypatch.setattr(config, "list_logical_devices", lambda kind: [kind])
+    monkeypatch.setattr(config, "list_physical_devices", lambda kind: [kind])
+    monkeypatch.setattr(
+        config.experimental, "get_device_details", lambda gpu: details
+    )
+    assert device() == "gpu:0 Tesla T4"
+    details.clear()
+    assert device() == "gpu:0"
 
 
 def test_an_update_is_traced_once():

@@ -1,3 +1,5 @@
+import types
+
 import agents
 import keras
 import numpy as np
@@ -7,6 +9,7 @@ torch = pytest.importorskip("torch")
 if keras.backend.backend() != "torch":
     pytest.skip("another backend is active", allow_module_level=True)
 
+from keras_dreamer.backend.torch import device  # noqa: E402
 from keras_dreamer.backend.torch import scan  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("quick_backend")
@@ -18,6 +21,18 @@ def test_scan_has_a_gradient():
     outputs.sum().backward()
     # d sum_t (x_0 + .. + x_t-1) x_t / dx_k is the sum of all others.
     np.testing.assert_allclose(x.grad, [5, 4, 3])
+
+
+def test_a_gpu_has_a_name(monkeypatch):
+    names = {"cuda:0": "Tesla T4"}
+    monkeypatch.setattr(torch.cuda, "get_device_name", names.get)
+    for where, expected in {
+        "cuda:0": "cuda:0 Tesla T4",
+        "mps:0": "mps:0",
+    }.items():
+        tensor = types.SimpleNamespace(device=torch.device(where))
+        monkeypatch.setattr(keras.ops, "zeros", lambda _, x=tensor: x)
+        assert device() == expected
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from helpers import to_numpy
 from keras import ops
 
 from keras_dreamer.backend import as_numpy
+from keras_dreamer.backend import device
 from keras_dreamer.backend import on_cpu
 from keras_dreamer.backend import scan
 
@@ -67,6 +68,7 @@ def test_scan_of_one_step_is_the_step():
 
 def test_tests_run_on_the_cpu_unless_there_is_a_gpu():
     assert isinstance(on_cpu(), bool)
+    assert (device() == "cpu") is on_cpu()
 
 
 # Variables while `fit` runs.

@@ -1,3 +1,5 @@
+import gymnasium
+import keras
 import numpy as np
 import numpy_reference as reference
 import pytest
@@ -6,6 +8,8 @@ from helpers import to_numpy
 from keras import ops
 from layer_checks import randomize
 
+from keras_dreamer import layers
+from keras_dreamer import spaces
 from keras_dreamer.layers.functional import FunctionalLayer
 from keras_dreamer.layers.functional import JoinedDense
 from keras_dreamer.layers.functional import dense
@@ -37,6 +41,45 @@ class Two(FunctionalLayer):
     def apply(self, tensors, inputs):
         x = self.mlp.apply(tensors["first"], inputs)
         return dense(tensors["deep"]["last"], x)
+
+
+LEAVES = spaces.leaves(
+    gymnasium.spaces.Dict(
+        x=gymnasium.spaces.Box(-1, 1, (2,)), y=gymnasium.spaces.Discrete(3)
+    ),
+    "observation",
+)
+# What every layer of layers needs to be made.
+ARGUMENTS = {
+    "BlockGRU": (8, 4, 2),
+    "BoundedNormal": ((2,),),
+    "CategoricalHead": (3,),
+    "ContinueHead": (),
+    "Decoder": (LEAVES,),
+    "Encoder": (LEAVES,),
+    "MLP": (2, 4),
+    "Policy": (LEAVES,),
+    "RSSM": (16, 8, 4, 2),
+    "TwoHotHead": (),
+}
+
+
+def test_all_layers_of_layers_are_known():
+    assert set(ARGUMENTS) == {
+        name
+        for name, kind in vars(layers).items()
+        if isinstance(kind, type) and issubclass(kind, FunctionalLayer)
+    }
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "bfloat16"])
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_layers_inside_take_the_policy_of_the_layer(name, policy):
+    keras.config.set_dtype_policy("mixed_float16")
+    layer = getattr(layers, name)(*ARGUMENTS[name], dtype=policy)
+    inside = layer._flatten_layers()
+    assert len(inside) > 1
+    assert {part.dtype_policy.name for part in inside} == {policy}
 
 
 def tensors(**arrays):

@@ -5,6 +5,7 @@ import pytest
 from agents import spaces
 from gymnasium.vector.utils import batch_space
 
+from keras_dreamer.models.acting import initial_state
 from keras_dreamer.models.acting import keep_inactive
 
 pytestmark = pytest.mark.usefixtures("quick_backend")
@@ -160,6 +161,42 @@ def test_acting_filters_as_training_does(model):
         state["action"] = {k: v[:, row] for k, v in batch["action"].items()}
 
 
+# What two environments get at the third step, with modes and with samples:
+# actions, latents and the sum of `deter`.
+EVERYWHERE = {
+    True: {
+        "move": [[-0.139108, -0.531538], [-0.146062, -0.530005]],
+        "fire": [0, 0],
+        "gear": [[1, 1], [1, 0]],
+        "stoch": [[0, 1, 1, 1], [0, 1, 1, 1]],
+        "deter": [-0.210675, 0.238199],
+    },
+    False: {
+        "move": [[-0.802314, 0.107508], [0.521965, -1.0]],
+        "fire": [1, 1],
+        "gear": [[2, 2], [0, 0]],
+        "stoch": [[2, 0, 1, 2], [0, 3, 1, 1]],
+        "deter": [-0.173942, -0.287712],
+    },
+}
+
+
+@pytest.mark.parametrize("deterministic", EVERYWHERE)
+def test_acting_is_the_same_on_every_backend(model, deterministic):
+    batch = agents.random_batch(model)
+    model.actions_drawn = 5  # Its noise is numbered.
+    state = None
+    for step in range(3):
+        observation = {k: v[:2, step] for k, v in batch["observation"].items()}
+        action, state = model.act(
+            observation, state, deterministic=deterministic
+        )
+    deter = state["deter"].sum(-1)
+    found = {**action, "stoch": state["stoch"], "deter": deter}
+    for name, value in EVERYWHERE[deterministic].items():
+        np.testing.assert_allclose(found[name], value, atol=2e-6)
+
+
 def test_observations_of_a_wrong_shape_are_refused(model, observation):
     wrong = {**observation, "position": np.zeros((2, 4), "float32")}
     with pytest.raises(ValueError, match=r"'position' needs.*\(3,\).*\(2, 4\)"):
@@ -180,6 +217,8 @@ def test_a_key_that_is_missing_in_a_sample_counts_as_nothing(
 
 def test_state_under_bfloat16(observation):
     model = agents.make_agent(dtype="mixed_bfloat16")
+    # The same from the start: another dtype would compile another program.
+    assert initial_state(model, 2)["deter"].dtype.name == "bfloat16"
     action, state = model.act(observation)
     _, state = model.act(observation, state)
     assert state["deter"].dtype.name == "bfloat16"

@@ -35,7 +35,11 @@ def test_float16_is_refused(kind):
 # Mixed precision.
 
 
-@pytest.mark.parametrize("name", agents.GOLDENS)
+# Between them they have every kind of input, both recipes and no context.
+MIXED = ("head_hybrid", "head_nocontext", "paper_discrete")
+
+
+@pytest.mark.parametrize("name", MIXED)
 def test_bfloat16_stays_close_to_the_golden_total(name):
     golden = agents.load_golden(name)
     model = agents.golden_agent(name, golden, dtype="mixed_bfloat16")
@@ -46,51 +50,29 @@ def test_bfloat16_stays_close_to_the_golden_total(name):
     assert result.latents["deter"].dtype.name == "bfloat16"
 
 
-@pytest.mark.parametrize("kind", ["global", "argument"])
-def test_bfloat16_stays_close_to_float32_at_the_small_size(kind):
+def test_bfloat16_stays_close_to_float32_at_the_small_size():
     small = {"deter": 256, "hidden": 64, "units": 64, "stoch": 16, "classes": 8}
-    expected = agents.make_agent(**small)
-    if kind == "global":
-        keras.config.set_dtype_policy("mixed_bfloat16")
-    dtype = {} if kind == "global" else {"dtype": "mixed_bfloat16"}
-    model = agents.make_agent(**small, **dtype)
-    assert model.compute_dtype == "bfloat16"
-    assert {v.dtype for v in model.networks.weights} == {"float32"}
-    totals = [
-        agents.evaluate(m, agents.random_batch(m)).total
-        for m in (expected, model)
-    ]
+    totals = []
+    for dtype in ("float32", "mixed_bfloat16"):
+        model = agents.make_agent(**agents.SHALLOW, **small, dtype=dtype)
+        batch = agents.random_batch(model)
+        totals.append(agents.evaluate(model, batch).total)
     assert totals[1].dtype == np.float32
     assert totals[1] == pytest.approx(totals[0], rel=0.02)
 
 
-def test_bfloat16_trains_float32_weights():
-    model = agents.make_agent(
-        agents.numbers(3),
-        agents.bounded(2),
-        **agents.SHALLOW,
-        dtype="mixed_bfloat16",
-        warmup=0,
-    )
-    agents.quick_compile(model)
-    before = model.official_weights()
-    logs = agents.train(model, agents.random_batch(model), updates=2)
-    assert np.isfinite(logs["loss"]).all()
-    after = model.official_weights()
-    name = "dyn/dyngru/kernel"
-    assert after[name].dtype == np.float32
-    # Finer than a step of bfloat16, 1/256 of the value.
-    change = np.abs(after[name] - before[name])
-    assert 0 < change.max() < 0.1
-    moments = {v.dtype for v in model.optimizer.variables[2:]}
-    assert moments == {"float32"}
+def test_the_global_policy_reaches_all_parts():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    model = agents.make_agent(**agents.SHALLOW)
+    assert {x.compute_dtype for x in model._flatten_layers()} == {"bfloat16"}
+    assert {v.dtype for v in model.trainable_variables} == {"float32"}
 
 
 # Ways to run.
 
 
 def losses(**kwargs):
-    """Returns the losses of 3 updates without noise, the last after two."""
+    """Returns the losses of 2 updates without noise, and the weights."""
     model = agents.make_agent(
         agents.numbers(3),
         gymnasium.spaces.Discrete(3),
@@ -104,8 +86,9 @@ def losses(**kwargs):
     model.load_official_weights(agents.random_weights(model))
     model.compile(**kwargs)
     agents.use_mode_noise(model)
-    logs = agents.train(model, agents.random_batch(model), updates=3)
-    return {k: v for k, v in logs.items() if k.startswith("loss")}
+    logs = agents.train(model, agents.random_batch(model), updates=2)
+    found = {k: v for k, v in logs.items() if k.startswith("loss")}
+    return {**found, **model.official_weights()}
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +97,9 @@ def usual_losses():
     return losses()
 
 
-WAYS = {
-    "eager": {"run_eagerly": True},
-    "not_jitted": {"jit_compile": False},
-}
+WAYS = {"eager": {"run_eagerly": True}}
+if agents.BACKEND == "tensorflow":  # On the others this is eager, too.
+    WAYS["not_jitted"] = {"jit_compile": False}
 if agents.BACKEND == "torch":  # On the others this is what is usual.
     WAYS["jitted"] = {"jit_compile": True}
 _JITTED = [

@@ -8,6 +8,7 @@ import pytest
 from keras_dreamer.callbacks import LatentWriteBack
 from keras_dreamer.callbacks import SlowCritic
 from keras_dreamer.models.fitting import recipe_optimizer
+from keras_dreamer.models.start_line import start_line
 
 pytestmark = pytest.mark.usefixtures("quick_backend")
 
@@ -202,6 +203,15 @@ def test_progress_bar_shows_few_numbers(model, batch, capsys):
     model.fit(agents.FixedBatches(batch), verbose=2)
     shown = capsys.readouterr().out
     assert "loss" in shown and "retnorm" not in shown
+
+
+@pytest.mark.parametrize("verbose", [0, 2])
+def test_the_first_line_says_what_runs_where(model, batch, capsys, verbose):
+    model.fit(agents.FixedBatches(batch), epochs=2, verbose=verbose)
+    lines = capsys.readouterr().out.splitlines()
+    expected = [start_line(model, None)] if verbose else []
+    assert lines[:1] == expected
+    assert sum("parameters" in line for line in lines) == len(expected)
 
 
 # Ctrl-C.
