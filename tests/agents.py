@@ -378,7 +378,7 @@ def _jax_gradients(function, variables, losses):
             return function()
 
     values = [variable.value for variable in variables]
-    options = _quick_options()
+    options = quick_options()
     if not losses:
         return {}, jax.jit(scoped, compiler_options=options)(values)[1]
     jacobian = jax.jacrev(scoped, has_aux=True)
@@ -386,7 +386,7 @@ def _jax_gradients(function, variables, losses):
 
 
 @functools.cache
-def _quick_options():
+def quick_options():
     """Returns options with which XLA compiles four times as fast."""
     import jax
 

@@ -1,5 +1,7 @@
 """Loops that are none: all entries of an axis at once."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -17,11 +19,30 @@ def accumulate(function, tensors, inputs):
     Returns:
         The sum of the losses and the nest of `(L, N, ...)` outputs.
     """
-    shape = keras.tree.flatten(inputs)[0].shape[:2]
-    rows = keras.tree.map_structure(
-        lambda x: ops.reshape(x, (-1, *x.shape[2:])), inputs
-    )
+    length, count = keras.tree.flatten(inputs)[0].shape[:2]
+    # The rows of one device stay together, else they would go to all devices.
+    shards = _shards(count)
+    own = count // shards
+    rows = _regroup(inputs, (length, shards, own), (length * count,))
     loss, outputs = function(tensors, rows)
-    return loss, keras.tree.map_structure(
-        lambda x: ops.reshape(x, (*shape, *x.shape[1:])), outputs
-    )
+    return loss, _regroup(outputs, (shards, length, own), (length, count))
+
+
+def _shards(count):
+    """Returns over how many devices `count` rows are spread."""
+    distribution = keras.distribution.distribution()
+    if distribution is None:
+        return 1
+    return math.gcd(count, distribution.device_mesh.devices.size)
+
+
+def _regroup(nest, split, merged):
+    """Splits the first axes into three, swaps two of them and merges."""
+    axes = 3 - len(merged)
+
+    def regroup(x):
+        rest = x.shape[axes:]
+        x = ops.swapaxes(ops.reshape(x, (*split, *rest)), 0, 1)
+        return ops.reshape(x, (*merged, *rest))
+
+    return keras.tree.map_structure(regroup, nest)

@@ -5,6 +5,7 @@ import functools
 import jax
 import keras
 import numpy as np
+from jax.experimental import multihost_utils
 
 from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
@@ -164,8 +165,10 @@ class Trainer:
 
         def step(state, iterator):
             def call(batch):
+                if exchange.source:  # Keras does it with its own batches.
+                    batch = _spread(batch)
                 logs, exchange.state = inner(state, iter(((batch,),)))
-                return logs
+                return {**logs, "latents": _own_rows(logs["latents"])}
 
             return run_step(exchange, iterator, call), exchange.state
 
@@ -179,7 +182,7 @@ class Trainer:
             with keras.StatelessScope(zip(variables, values, strict=True)):
                 return function(*args)
 
-        return lambda *args: run(self.newest(variables), *args)
+        return lambda *args: run(_on_one(self.newest(variables)), *args)
 
     def newest(self, variables):
         """Returns the values of variables, also while `fit` runs."""
@@ -237,3 +240,43 @@ def _blend(count, targets, sources, rates):
         for target, source in zip(targets, sources, strict=True)
     ]
     return [count + 1, *blended]
+
+
+def _rows_sharding():
+    """Returns how the first axis of a batch is spread, or `None`."""
+    distribution = keras.distribution.distribution()
+    if distribution is None:
+        return None
+    return distribution.get_data_layout((None,)).backend_layout
+
+
+def _spread(batch):
+    """Puts the rows of this process on its devices.
+
+    Together with those of other processes they are one global batch.
+    """
+    sharding = _rows_sharding()
+    if sharding is None:
+        return batch
+    return jax.make_array_from_process_local_data(sharding, batch)
+
+
+def _own_rows(nest):
+    """Takes the rows of this process out of global arrays."""
+    sharding = _rows_sharding()
+    if sharding is None:
+        return nest
+    return multihost_utils.global_array_to_host_local_array(
+        nest, sharding.mesh, sharding.spec
+    )
+
+
+def _on_one(values):
+    """Returns whole arrays as they lie on one device.
+
+    Every process acts in environments of its own, and not all devices have to
+    compute the same action.
+    """
+    if _rows_sharding() is None:
+        return values
+    return [value.addressable_data(0) for value in values]

@@ -8,6 +8,7 @@ from keras_dreamer import spaces
 from keras_dreamer.layers.inputs import concat_inputs
 from keras_dreamer.models.batch import one_hot_latents
 from keras_dreamer.models.noise import acting_noise
+from keras_dreamer.models.parallel import process_id
 from keras_dreamer.replay.schema import numpy_dtype
 
 
@@ -60,8 +61,11 @@ def next_state(
     if state is None:
         state = initial_state(model, count)
     if rng is None:
-        # Numbered noise: the same on every backend, and after a restart.
-        rng = np.random.default_rng([model.seed, model.actions_drawn])
+        # Numbered noise: the same on every backend, and after a restart, but
+        # another one in every process.
+        rng = np.random.default_rng(
+            [model.seed, model.actions_drawn, process_id()]
+        )
         model.actions_drawn += not deterministic
     noise = acting_noise(
         model.config, model.action_leaves, count, rng, deterministic

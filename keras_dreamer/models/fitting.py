@@ -10,6 +10,7 @@ from keras_dreamer.callbacks.latent_write_back import LatentWriteBack
 from keras_dreamer.callbacks.progress import Progress
 from keras_dreamer.callbacks.slow_critic import SlowCritic
 from keras_dreamer.callbacks.train_ratio import TrainRatio
+from keras_dreamer.models.parallel import check_distribution
 from keras_dreamer.models.start_line import start_line
 from keras_dreamer.optimizers.laprop import LaProp
 from keras_dreamer.replay.dataset import ReplayDataset
@@ -63,6 +64,7 @@ def fit(model, keras_fit, dataset, callbacks, verbose, arguments):
     exchange = model.exchange
     exchange.reset()
     replayed = isinstance(dataset, ReplayDataset)
+    check_distribution(model, dataset.batch_size if replayed else None)
     exchange.source = dataset.draw if replayed else None
     callbacks = _complete(model, dataset, callbacks, replayed, verbose)
     if verbose:

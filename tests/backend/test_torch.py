@@ -11,6 +11,8 @@ if keras.backend.backend() != "torch":
 
 from keras_dreamer.backend.torch import device  # noqa: E402
 from keras_dreamer.backend.torch import scan  # noqa: E402
+from keras_dreamer.models import acting  # noqa: E402
+from keras_dreamer.models.noise import acting_noise  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("quick_backend")
 
@@ -73,3 +75,27 @@ def test_the_slow_critic_wants_no_gradients(model):
     nets = model.networks
     assert not any(w.value.requires_grad for w in nets.slowval.weights)
     assert all(w.value.requires_grad for w in nets.val.weights)
+
+
+def test_everything_is_made_on_the_device_of_keras():
+    """Stands in for a GPU: "meta" holds no numbers and mixes with no other."""
+    with keras.device("meta"):
+        model = agents.make_agent(**agents.SHALLOW)
+        update = model.update_terms(agents.random_batch(model))
+        model.update_slow_critic(0.02)
+        observation = {
+            key: np.zeros((2, *leaf.shape), leaf.dtype)
+            for key, leaf in model.observation_leaves.items()
+        }
+        noise = acting_noise(
+            model.config,
+            model.action_leaves,
+            2,
+            np.random.default_rng(0),
+            False,
+        )
+        start = acting.initial_state(model, 2)
+        state = model.policy(observation, start, np.ones(2, bool), noise)
+    tensors = keras.tree.flatten([update, state])
+    tensors += [variable.value for variable in model.variables]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
