@@ -14,6 +14,8 @@ class Exchange:
         names: names of the scalars that a training step returns.
         step_id: `(B, K + T)` ids of the rows of the last batch, or `None`.
         latents: dict of tensors, the fresh latents of the last batch.
+        scalars: dict of Python floats, what the last update computed, without
+            averaging.
         interrupted: bool. Whether Ctrl-C asked for the end of training.
         state: on JAX, the state of a running `fit` after the last step.
         positions: on JAX, where each variable lies in that state.
@@ -24,6 +26,7 @@ class Exchange:
         "latents",
         "names",
         "positions",
+        "scalars",
         "source",
         "state",
         "step_id",
@@ -39,8 +42,14 @@ class Exchange:
         self.interrupted = False
         self.step_id = None
         self.latents = None
+        self.scalars = {}
         self.state = None
         self.positions = {}
+
+    @property
+    def skipped(self):
+        """Whether the last update was skipped, as it was not finite."""
+        return bool(self.scalars.get("skipped"))
 
 
 def run_step(exchange, iterator, call):
@@ -60,5 +69,6 @@ def run_step(exchange, iterator, call):
     outputs = call(batch)
     exchange.latents = outputs["latents"]
     # One transfer for all scalars, which waits for the step to end.
-    values = ops.convert_to_numpy(outputs["means"])
-    return dict(zip(exchange.names, values.tolist(), strict=True))
+    means, latest = ops.convert_to_numpy(outputs["scalars"]).tolist()
+    exchange.scalars = dict(zip(exchange.names, latest, strict=True))
+    return dict(zip(exchange.names, means, strict=True))

@@ -9,6 +9,7 @@ from jax.experimental import multihost_utils
 
 from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
+from keras_dreamer.backend.finite import all_finite
 
 
 def on_cpu():
@@ -134,15 +135,22 @@ class Trainer:
         (_, (update, non_trainable)), gradients = gradient(
             trainable, non_trainable, data[0]
         )
-        trainable, optimizer = self.optimizer.stateless_apply(
-            optimizer, gradients, trainable
+        finite = all_finite(update.total, gradients)
+        # The choice is part of the loop that computes the new values.
+        trainable, optimizer = jax.tree.map(
+            lambda new, old: jax.numpy.where(finite, new, old),
+            self.optimizer.stateless_apply(optimizer, gradients, trainable),
+            (trainable, optimizer),
         )
+        groups = (self.non_trainable_variables, self.metrics_variables)
         scope = keras.StatelessScope(
-            zip(self.metrics_variables, metrics, strict=True)
+            zip(sum(groups, []), non_trainable + metrics, strict=True)
         )
         with scope:
-            logs = self.track_update(update)
-        metrics = [scope.get_current_value(v) for v in self.metrics_variables]
+            logs = self.track_update(update, finite)
+        non_trainable, metrics = (
+            [scope.get_current_value(v) for v in group] for group in groups
+        )
         return logs, (trainable, non_trainable, optimizer, metrics)
 
     def _scoped_loss(self, trainable, non_trainable, batch):

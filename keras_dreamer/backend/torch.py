@@ -5,6 +5,7 @@ import ml_dtypes
 import torch
 
 from keras_dreamer.backend.exchange import run_step
+from keras_dreamer.backend.finite import all_finite
 from keras_dreamer.backend.flat import accumulate as accumulate
 
 
@@ -71,8 +72,10 @@ class Trainer:
             update.total, [w.value for w in weights]
         )
         with torch.no_grad():
-            self.optimizer.apply(gradients, weights)
-            return self.track_update(update)
+            finite = all_finite(update.total, gradients)
+            if finite:  # Waits for a GPU; a choice per weight costs more.
+                self.optimizer.apply(gradients, weights)
+            return self.track_update(update, finite)
 
     def make_train_function(self, force=False):
         if self.train_function is not None and not force:

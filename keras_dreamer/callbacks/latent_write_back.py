@@ -30,6 +30,8 @@ class LatentWriteBack(keras.callbacks.Callback):
         exchange = self._model.exchange
         if self.replay is None or exchange.step_id is None:
             return
+        if exchange.skipped:
+            return  # The latents may be as bad as the update was.
         latents = {
             name: backend.as_numpy(value)
             for name, value in exchange.latents.items()

@@ -6,6 +6,8 @@ import keras
 class SlowCritic(keras.callbacks.Callback):
     """Moves the slow critic towards the critic after every update.
 
+    It stays as it is after an update that was skipped.
+
         slow <- rate * critic + (1 - rate) * slow
 
     The critic is regularised towards it; it gives no targets.
@@ -27,4 +29,5 @@ class SlowCritic(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         # `self.model` would copy the whole state out of a running `fit`.
-        self._model.update_slow_critic(self.rate)
+        if not self._model.exchange.skipped:
+            self._model.update_slow_critic(self.rate)

@@ -9,7 +9,6 @@ from keras_dreamer import backend
 from keras_dreamer import spaces
 from keras_dreamer.backend.exchange import Exchange
 from keras_dreamer.config import Config
-from keras_dreamer.losses.returns import update_percentiles
 from keras_dreamer.models import acting
 from keras_dreamer.models import fitting
 from keras_dreamer.models import learning
@@ -72,9 +71,8 @@ class Dreamer(backend.Trainer, Saving, keras.Model):
         self.retnorm_high = self._add_state("retnorm_high", "float32")
         self.slow_count = self._add_state("slow_count", "int32")
         self.noise_seed = keras.random.SeedGenerator(seed)
-        names = metric_names(observation, action)
-        self.means = UpdateMeans(names)
-        self.exchange = Exchange(names)
+        self.means = UpdateMeans(metric_names(observation, action))
+        self.exchange = Exchange(self.means.scalar_names)
         self.actions_drawn = 0  # Acting draws its noise by number.
         self.policy = self.compile_function(
             functools.partial(acting.policy_step, self),
@@ -118,7 +116,7 @@ class Dreamer(backend.Trainer, Saving, keras.Model):
             tensors,
             dream,
             batch,
-            lambda returns: self._percentiles(returns, training),
+            lambda returns: learning.percentiles(self, returns, training),
             config,
         )
         terms["repval"] = learning.replay_value_term(
@@ -129,32 +127,28 @@ class Dreamer(backend.Trainer, Saving, keras.Model):
         metrics.update(learned.metrics)
         return assemble(posterior, total, terms, metrics, config)
 
-    def _percentiles(self, returns, training):
-        """Moves the return percentiles, then reads them (item 3.8)."""
-        old = (self.retnorm_low, self.retnorm_high)
-        if not training:
-            return tuple(ops.cast(value, "float32") for value in old)
-        c = self.config
-        low, high = update_percentiles(
-            *old,
-            returns,
-            c.retnorm_rate,
-            (c.retnorm_perclo, c.retnorm_perchi),
-        )
-        self.retnorm_low.assign(low)
-        self.retnorm_high.assign(high)
-        return low, high
-
     def update_terms(self, batch):
         """Draws the noise of an update and returns its loss terms."""
         rows, steps = batch["is_first"].shape
         noise = self.sample_noise(rows, steps - self.config.replay_context)
-        return self.loss_terms(batch, noise)
+        # Copies: on PyTorch a tensor changes when its variable is assigned.
+        old = (self.retnorm_low + 0.0, self.retnorm_high + 0.0)
+        return self.loss_terms(batch, noise)._replace(percentiles=old)
 
-    def track_update(self, update):
-        """Adds an update to the running means; returns what leaves it."""
-        self.means.update_state(update.metrics)
-        return {"means": self.means.vector(), "latents": update.latents}
+    def track_update(self, update, finite):
+        """Adds an update to the running means; returns what leaves it.
+
+        Args:
+            update: `LossTerms`.
+            finite: bool tensor. If not, the return percentiles go back to
+                what they were before the update.
+        """
+        percentiles = (self.retnorm_low, self.retnorm_high)
+        for now, old in zip(percentiles, update.percentiles, strict=True):
+            now.assign(ops.where(finite, now.value, old))
+        latest = self.means.update_state(update.metrics, finite)
+        scalars = ops.stack([self.means.vector(), latest])
+        return {"scalars": scalars, "latents": update.latents}
 
     @property
     def metrics(self):

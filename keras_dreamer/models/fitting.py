@@ -8,6 +8,7 @@ import keras
 
 from keras_dreamer.callbacks.latent_write_back import LatentWriteBack
 from keras_dreamer.callbacks.progress import Progress
+from keras_dreamer.callbacks.skip_limit import SkipLimit
 from keras_dreamer.callbacks.slow_critic import SlowCritic
 from keras_dreamer.callbacks.train_ratio import TrainRatio
 from keras_dreamer.models.parallel import check_distribution
@@ -69,11 +70,15 @@ def fit(model, keras_fit, dataset, callbacks, verbose, arguments):
     callbacks = _complete(model, dataset, callbacks, replayed, verbose)
     if verbose:
         print(start_line(model, dataset, callbacks), flush=True)
+    limit = SkipLimit()
+    callbacks.append(limit)
     try:
         with _graceful_interrupt(model):
-            return keras_fit(
+            history = keras_fit(
                 dataset, callbacks=callbacks, verbose=verbose, **arguments
             )
+        limit.check()
+        return history
     except KeyboardInterrupt:
         if not exchange.interrupted:
             raise

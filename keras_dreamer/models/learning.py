@@ -8,6 +8,7 @@ from keras_dreamer.backend import accumulate
 from keras_dreamer.layers.functional import known_dense
 from keras_dreamer.losses import actor_critic as losses
 from keras_dreamer.losses.returns import lambda_returns
+from keras_dreamer.losses.returns import update_percentiles
 
 
 class Learned(typing.NamedTuple):
@@ -26,7 +27,7 @@ class Learned(typing.NamedTuple):
     metrics: dict
 
 
-def actor_critic(nets, tensors, dream, batch, percentiles, config):
+def actor_critic(nets, tensors, dream, batch, normalize, config):
     """Losses of actor and critic in imagination (Algorithm F).
 
     Args:
@@ -34,7 +35,7 @@ def actor_critic(nets, tensors, dream, batch, percentiles, config):
         tensors: their weights.
         dream: `Dream`.
         batch: prepared batch.
-        percentiles: function from the `(N, H)` returns to the low and high
+        normalize: function from the `(N, H)` returns to the low and high
             percentile of all returns so far.
         config: `Config`.
 
@@ -50,7 +51,7 @@ def actor_critic(nets, tensors, dream, batch, percentiles, config):
     returns = lambda_returns(
         reward, 1.0 - cont, never, dream.value, discount, config.lam
     )
-    low, high = percentiles(returns)
+    low, high = normalize(returns)
     spread = ops.maximum(high - low, config.retnorm_limit)
     advantage = (returns - dream.value[:, :-1]) / spread
     goals = {
@@ -136,6 +137,20 @@ def _first_layer(head, tensors, rows, name):
     """Returns what imagination computed, now with gradients."""
     features = (rows["deter"], rows["stoch"])
     return known_dense(head.first(tensors), features, rows[name])
+
+
+def percentiles(model, returns, training):
+    """Moves the model's return percentiles, then reads them (item 3.8)."""
+    old = (model.retnorm_low, model.retnorm_high)
+    if not training:
+        return tuple(ops.cast(value, "float32") for value in old)
+    c = model.config
+    new = update_percentiles(
+        *old, returns, c.retnorm_rate, (c.retnorm_perclo, c.retnorm_perchi)
+    )
+    for variable, value in zip(old, new, strict=True):
+        variable.assign(value)
+    return new
 
 
 def _replace_start(reward, cont, batch):

@@ -17,12 +17,15 @@ class LossTerms(typing.NamedTuple):
         latents: dict with `deter` `(B, T, D)` and `stoch` `(B, T, S)` class
             indices: the fresh states of the trained steps.
         metrics: dict of float32 scalars.
+        percentiles: pair of scalars, the return percentiles before the
+            update; empty when `loss_terms` is called by itself.
     """
 
     total: object
     terms: dict
     latents: dict
     metrics: dict
+    percentiles: tuple = ()
 
 
 def weighted_total(terms, scales):
@@ -82,24 +85,51 @@ def metric_names(observation, action):
 class UpdateMeans(keras.metrics.Metric):
     """Means of named scalars over an epoch, in one vector.
 
+    The last entry, `skipped`, is a sum: the number of updates that were not
+    finite. They enter no mean.
+
     Args:
-        names: names of the scalars.
+        names: names of the other scalars.
     """
 
     def __init__(self, names, **kwargs):
         super().__init__(name="update", dtype="float32", **kwargs)
-        self.scalar_names = names
-        self.totals = self.add_variable((len(names),), "zeros", name="totals")
+        self.scalar_names = [*names, "skipped"]
+        size = len(self.scalar_names)
+        self.totals = self.add_variable((size,), "zeros", name="totals")
         self.count = self.add_variable((), "zeros", name="count")
 
-    def update_state(self, scalars):
-        vector = ops.stack([scalars[name] for name in self.scalar_names])
-        self.totals.assign(self.totals + ops.stop_gradient(vector))
-        self.count.assign(self.count + 1.0)
+    def update_state(self, scalars, finite):
+        """Adds an update.
+
+        Args:
+            scalars: dict of scalar tensors.
+            finite: bool tensor, whether the update was applied.
+
+        Returns:
+            The scalars as one `(names + 1,)` tensor.
+        """
+        skipped = 1.0 - ops.cast(finite, "float32")
+        values = [ops.cast(scalars[k], "float32") for k in self._own_names()]
+        vector = ops.stop_gradient(ops.stack([*values, skipped]))
+        added = ops.where(finite, vector, self._mask())
+        self.totals.assign(self.totals + added)
+        self.count.assign(self.count + (1.0 - skipped))
+        return vector
+
+    def _own_names(self):
+        return self.scalar_names[:-1]
+
+    def _mask(self):
+        """Returns 1 at `skipped` and 0 elsewhere."""
+        return ops.convert_to_tensor(
+            [0.0] * len(self._own_names()) + [1.0], "float32"
+        )
 
     def vector(self):
-        """Returns the means as one `(names,)` tensor."""
-        return self.totals / ops.maximum(self.count, 1.0)
+        """Returns the means as one `(names + 1,)` tensor."""
+        mask = self._mask()
+        return self.totals / (mask + (1.0 - mask) * self.count)
 
     def result(self):
         means = self.vector()

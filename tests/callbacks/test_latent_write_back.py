@@ -22,7 +22,9 @@ class Model:
 
     def __init__(self, context=1):
         self.config = types.SimpleNamespace(replay_context=context)
-        self.exchange = types.SimpleNamespace(step_id=None, latents=None)
+        self.exchange = types.SimpleNamespace(
+            step_id=None, latents=None, skipped=False
+        )
 
 
 def make(context=1):
@@ -73,6 +75,15 @@ def test_without_context_all_rows_are_trained():
 def test_batch_without_step_ids_is_left_alone():
     model, replay, callback = make()
     model.exchange.latents = latents()
+    callback.on_train_batch_end(0)
+    assert not replay.updates
+
+
+def test_latents_of_a_skipped_update_are_not_written():
+    model, replay, callback = make()
+    model.exchange.step_id = STEP_ID
+    model.exchange.latents = {"deter": DETER, "stoch": STOCH}
+    model.exchange.skipped = True
     callback.on_train_batch_end(0)
     assert not replay.updates
 

@@ -10,6 +10,7 @@ class Model:
 
     def __init__(self):
         self.rates = []
+        self.exchange = types.SimpleNamespace(skipped=False)
         self.update_slow_critic = self.rates.append
 
 
@@ -25,6 +26,14 @@ def test_moves_once_after_every_update():
     assert model.rates == [0.25, 0.25, 0.25]
 
 
+def test_stays_after_an_update_that_was_skipped():
+    model, callback = Model(), SlowCritic(rate=0.25)
+    callback.set_model(model)
+    model.exchange.skipped = True
+    callback.on_train_batch_end(0)
+    assert model.rates == []
+
+
 def test_default_rate_is_the_recipes():
     assert SlowCritic().rate == 0.02
 
@@ -34,6 +43,7 @@ def test_does_not_ask_keras_for_the_model():
     callback = SlowCritic()
     model = types.SimpleNamespace(
         update_slow_critic=lambda rate: None,
+        exchange=types.SimpleNamespace(skipped=False),
         jax_state_sync=lambda: pytest.fail("The state was copied."),
     )
     callback.set_model(model)

@@ -8,6 +8,9 @@ from keras_dreamer.models.terms import UpdateMeans
 from keras_dreamer.models.terms import metric_names
 from keras_dreamer.models.terms import weighted_total
 
+TRUE = ops.convert_to_tensor(True)
+FALSE = ops.convert_to_tensor(False)
+
 
 def test_total_is_the_scaled_sum_of_means():
     terms = {
@@ -40,20 +43,32 @@ def test_metric_names_are_unique_and_begin_with_the_loss():
 
 def test_means_are_over_updates():
     means = UpdateMeans(["a", "b"])
-    means.update_state({"b": ops.ones(()), "a": 2 * ops.ones(())})
-    means.update_state({"b": ops.ones(()), "a": 6 * ops.ones(())})
-    np.testing.assert_allclose(to_numpy(means.vector()), [4.0, 1.0])
-    assert {k: float(v) for k, v in means.result().items()} == {"a": 4, "b": 1}
+    means.update_state({"b": ops.ones(()), "a": 2 * ops.ones(())}, TRUE)
+    means.update_state({"b": ops.ones(()), "a": 6 * ops.ones(())}, TRUE)
+    np.testing.assert_allclose(to_numpy(means.vector()), [4.0, 1.0, 0.0])
+    result = {k: float(v) for k, v in means.result().items()}
+    assert result == {"a": 4, "b": 1, "skipped": 0}
 
 
-def test_means_before_the_first_update_and_after_a_reset_are_zero():
+def test_skipped_updates_are_counted_and_enter_no_mean():
+    means = UpdateMeans(["a", "b"])
+    bad = {"a": ops.convert_to_tensor(np.nan), "b": 5 * ops.ones(())}
+    latest = means.update_state(bad, FALSE)
+    np.testing.assert_array_equal(to_numpy(latest), [np.nan, 5, 1])
+    # There is no mean yet.
+    np.testing.assert_array_equal(to_numpy(means.vector()), [np.nan, np.nan, 1])
+    means.update_state({"a": ops.ones(()), "b": 2 * ops.ones(())}, TRUE)
+    means.update_state(bad, FALSE)
+    np.testing.assert_array_equal(to_numpy(means.vector()), [1, 2, 2])
+
+
+def test_means_start_again_after_a_reset():
     means = UpdateMeans(["a"])
-    assert to_numpy(means.vector()) == 0
-    means.update_state({"a": ops.ones(())})
+    means.update_state({"a": ops.ones(())}, TRUE)
+    means.update_state({"a": ops.ones(())}, FALSE)
     means.reset_state()
-    assert to_numpy(means.vector()) == 0
-    means.update_state({"a": 3 * ops.ones(())})
-    assert to_numpy(means.vector()) == 3
+    means.update_state({"a": 3 * ops.ones(())}, TRUE)
+    np.testing.assert_array_equal(to_numpy(means.vector()), [3, 0])
 
 
 def test_means_are_float32_under_any_policy():
