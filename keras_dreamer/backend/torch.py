@@ -10,7 +10,7 @@ from keras_dreamer.backend.flat import accumulate as accumulate
 
 def on_cpu():
     """Tells whether computations run on the CPU."""
-    return not torch.cuda.is_available()
+    return False
 
 
 def configure(cache):
@@ -49,12 +49,15 @@ def scan(step, carry, inputs, length):
     Returns:
         The last carry and the nest of `(length, ...)` outputs.
     """
+    # The gradient of `unbind` is one `stack`, that of an index a tensor of
+    # the size of all entries at every step.
+    flat = [
+        [None] * length if x is None else x.unbind()
+        for x in keras.tree.flatten(inputs)
+    ]
     outputs = []
-    for index in range(length):
-        now = keras.tree.map_structure(
-            lambda x, index=index: None if x is None else x[index], inputs
-        )
-        carry, output = step(carry, now)
+    for now in zip(*flat, strict=True):
+        carry, output = step(carry, keras.tree.pack_sequence_as(inputs, now))
         outputs.append(output)
     return carry, keras.tree.map_structure(
         lambda *steps: torch.stack(steps), *outputs
