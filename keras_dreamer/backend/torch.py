@@ -5,7 +5,6 @@ import ml_dtypes
 import torch
 
 from keras_dreamer.backend.exchange import run_step
-from keras_dreamer.backend.flat import accumulate as accumulate
 
 
 def on_cpu():
@@ -49,19 +48,60 @@ def scan(step, carry, inputs, length):
     Returns:
         The last carry and the nest of `(length, ...)` outputs.
     """
-    # The gradient of `unbind` is one `stack`, that of an index a tensor of
-    # the size of all entries at every step.
-    flat = [
-        [None] * length if x is None else x.unbind()
-        for x in keras.tree.flatten(inputs)
-    ]
     outputs = []
-    for now in zip(*flat, strict=True):
-        carry, output = step(carry, keras.tree.pack_sequence_as(inputs, now))
+    for now in _entries(inputs, length):
+        carry, output = step(carry, now)
         outputs.append(output)
     return carry, keras.tree.map_structure(
         lambda *steps: torch.stack(steps), *outputs
     )
+
+
+def accumulate(function, tensors, inputs):
+    """See `keras_dreamer.backend.flat.accumulate`.
+
+    Loss and gradient of one entry after another, so that activations stay in
+    the cache and their memory is used again.
+    """
+    weights = keras.tree.flatten(tensors)
+    gradients = [torch.zeros_like(weight) for weight in weights]
+    total, outputs = 0.0, []
+    for rows in _entries(inputs, len(keras.tree.flatten(inputs)[0])):
+        with torch.enable_grad():
+            loss, output = function(tensors, rows)
+            found = torch.autograd.grad(loss, weights)
+        torch._foreach_add_(gradients, found)
+        total = total + loss.detach()
+        outputs.append(keras.tree.map_structure(torch.detach, output))
+    total = _Known.apply(total, gradients, *weights)
+    return total, keras.tree.map_structure(
+        lambda *steps: torch.stack(steps), *outputs
+    )
+
+
+class _Known(torch.autograd.Function):
+    """A scalar whose gradients have been computed with it."""
+
+    @staticmethod
+    def forward(ctx, value, gradients, *weights):
+        ctx.gradients = gradients
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return None, None, *torch._foreach_mul(ctx.gradients, upstream)
+
+
+def _entries(nest, length):
+    """Yields the entries of the first axis of all tensors in a nest."""
+    # The gradient of `unbind` is one `stack`, that of an index a tensor of
+    # the size of all entries at every step.
+    flat = [
+        [None] * length if x is None else x.contiguous().unbind()
+        for x in keras.tree.flatten(nest)
+    ]
+    for entry in zip(*flat, strict=True):
+        yield keras.tree.pack_sequence_as(nest, entry)
 
 
 class Trainer:
