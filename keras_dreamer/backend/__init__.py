@@ -8,6 +8,7 @@ Each module offers the same names:
 - `accumulate(function, tensors, inputs)`: sum of a loss over the first axis.
 - `as_numpy(tensor)`: an array to be read, without a copy where possible.
 - `scan(step, carry, inputs, length)`: loop with gradients.
+- `LaPropUpdate`: mixin of the optimizer with a faster update step.
 - `Trainer`: mixin of the model with the training step and access to the
   newest variables while `fit` runs.
 """
@@ -15,6 +16,7 @@ Each module offers the same names:
 import keras
 
 if keras.backend.backend() == "jax":
+    from keras_dreamer.backend.jax import LaPropUpdate
     from keras_dreamer.backend.jax import Trainer
     from keras_dreamer.backend.jax import accumulate
     from keras_dreamer.backend.jax import as_numpy
@@ -23,6 +25,7 @@ if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import scan
 elif keras.backend.backend() == "tensorflow":
+    from keras_dreamer.backend.tensorflow import LaPropUpdate
     from keras_dreamer.backend.tensorflow import Trainer
     from keras_dreamer.backend.tensorflow import accumulate
     from keras_dreamer.backend.tensorflow import as_numpy
@@ -31,6 +34,7 @@ elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import scan
 elif keras.backend.backend() == "torch":
+    from keras_dreamer.backend.torch import LaPropUpdate
     from keras_dreamer.backend.torch import Trainer
     from keras_dreamer.backend.torch import accumulate
     from keras_dreamer.backend.torch import as_numpy
@@ -47,6 +51,7 @@ else:
     )
 
 __all__ = [
+    "LaPropUpdate",
     "Trainer",
     "accumulate",
     "as_numpy",

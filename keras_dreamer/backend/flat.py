@@ -25,3 +25,7 @@ def accumulate(function, tensors, inputs):
     return loss, keras.tree.map_structure(
         lambda x: ops.reshape(x, (*shape, *x.shape[1:])), outputs
     )
+
+
+class LaPropUpdate:
+    """Update step of `LaProp`: Keras's own, variable by variable."""

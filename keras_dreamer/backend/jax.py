@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
+from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 
 
 def on_cpu():

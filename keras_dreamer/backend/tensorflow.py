@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_dreamer.backend.exchange import run_step
+from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 from keras_dreamer.backend.flat import accumulate as accumulate
 
 

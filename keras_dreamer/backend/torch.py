@@ -5,6 +5,7 @@ import ml_dtypes
 import torch
 
 from keras_dreamer.backend.exchange import run_step
+from keras_dreamer.backend.torch_laprop import LaPropUpdate as LaPropUpdate
 
 
 def on_cpu():
