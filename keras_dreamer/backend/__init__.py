@@ -4,10 +4,12 @@ Each module offers the same names:
 
 - `configure(cache)`: settings of the process, see `configure_runtime`.
 - `device()`: name of the device that computes.
+- `blocks_apart()`: whether block layers are one product a block.
 - `on_cpu()`: whether computations run on the CPU.
 - `accumulate(function, tensors, inputs)`: sum of a loss over the first axis.
 - `as_numpy(tensor)`: an array to be read, without a copy where possible.
 - `scan(step, carry, inputs, length)`: loop with gradients.
+- `LaPropUpdate`: mixin of the optimizer with a faster update step.
 - `Trainer`: mixin of the model with the training step and access to the
   newest variables while `fit` runs.
 """
@@ -15,25 +17,31 @@ Each module offers the same names:
 import keras
 
 if keras.backend.backend() == "jax":
+    from keras_dreamer.backend.jax import LaPropUpdate
     from keras_dreamer.backend.jax import Trainer
     from keras_dreamer.backend.jax import accumulate
     from keras_dreamer.backend.jax import as_numpy
+    from keras_dreamer.backend.jax import blocks_apart
     from keras_dreamer.backend.jax import configure
     from keras_dreamer.backend.jax import device
     from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import scan
 elif keras.backend.backend() == "tensorflow":
+    from keras_dreamer.backend.tensorflow import LaPropUpdate
     from keras_dreamer.backend.tensorflow import Trainer
     from keras_dreamer.backend.tensorflow import accumulate
     from keras_dreamer.backend.tensorflow import as_numpy
+    from keras_dreamer.backend.tensorflow import blocks_apart
     from keras_dreamer.backend.tensorflow import configure
     from keras_dreamer.backend.tensorflow import device
     from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import scan
 elif keras.backend.backend() == "torch":
+    from keras_dreamer.backend.torch import LaPropUpdate
     from keras_dreamer.backend.torch import Trainer
     from keras_dreamer.backend.torch import accumulate
     from keras_dreamer.backend.torch import as_numpy
+    from keras_dreamer.backend.torch import blocks_apart
     from keras_dreamer.backend.torch import configure
     from keras_dreamer.backend.torch import device
     from keras_dreamer.backend.torch import on_cpu
@@ -47,9 +55,11 @@ else:
     )
 
 __all__ = [
+    "LaPropUpdate",
     "Trainer",
     "accumulate",
     "as_numpy",
+    "blocks_apart",
     "configure",
     "device",
     "on_cpu",

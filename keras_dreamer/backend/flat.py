@@ -46,3 +46,7 @@ def _regroup(nest, split, merged):
         return ops.reshape(x, (*merged, *rest))
 
     return keras.tree.map_structure(regroup, nest)
+
+
+class LaPropUpdate:
+    """Update step of `LaProp`: Keras's own, variable by variable."""

@@ -10,11 +10,17 @@ from jax.experimental import multihost_utils
 from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import all_finite
+from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 
 
 def on_cpu():
     """Tells whether computations run on the CPU."""
     return jax.default_backend() == "cpu"
+
+
+def blocks_apart():
+    """Tells whether block layers are faster as one product a block."""
+    return on_cpu()
 
 
 def configure(cache):

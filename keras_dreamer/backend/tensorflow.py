@@ -4,12 +4,18 @@ import tensorflow as tf
 
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import all_finite
+from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 from keras_dreamer.backend.flat import accumulate as accumulate
 
 
 def on_cpu():
     """Tells whether computations run on the CPU."""
     return not tf.config.list_logical_devices("GPU")
+
+
+def blocks_apart():
+    """Tells whether block layers are faster as one product a block."""
+    return on_cpu()
 
 
 def configure(cache):

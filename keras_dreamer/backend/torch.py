@@ -7,11 +7,17 @@ import torch
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import all_finite
 from keras_dreamer.backend.flat import accumulate as accumulate
+from keras_dreamer.backend.torch_laprop import LaPropUpdate as LaPropUpdate
 
 
 def on_cpu():
     """Tells whether computations run on the CPU."""
     return not torch.cuda.is_available()
+
+
+def blocks_apart():
+    """Tells whether block layers are faster as one product a block."""
+    return False  # Each operation costs more than it computes.
 
 
 def configure(cache):
@@ -51,15 +57,24 @@ def scan(step, carry, inputs, length):
         The last carry and the nest of `(length, ...)` outputs.
     """
     outputs = []
-    for index in range(length):
-        now = keras.tree.map_structure(
-            lambda x, index=index: None if x is None else x[index], inputs
-        )
+    for now in _entries(inputs, length):
         carry, output = step(carry, now)
         outputs.append(output)
     return carry, keras.tree.map_structure(
         lambda *steps: torch.stack(steps), *outputs
     )
+
+
+def _entries(nest, length):
+    """Yields the entries of the first axis of all tensors in a nest."""
+    # The gradient of `unbind` is one `stack`, that of an index a tensor of
+    # the size of all entries at every step.
+    flat = [
+        [None] * length if x is None else x.contiguous().unbind()
+        for x in keras.tree.flatten(nest)
+    ]
+    for entry in zip(*flat, strict=True):
+        yield keras.tree.pack_sequence_as(nest, entry)
 
 
 class Trainer:

@@ -4,16 +4,16 @@ import math
 
 from keras import ops
 
-from keras_dreamer.backend import on_cpu
+from keras_dreamer.backend import blocks_apart
 
 
 class Blocks:
     """Cuts features into blocks that are multiplied by kernels of their own.
 
-    Tensors that are cut are lists. On CPUs and for many rows each block is a
-    `(..., O)` tensor: compilers lay a batched product out as [count, O, ...]
-    there, which costs twice the time. Otherwise the list holds a single
-    `(..., count, O)` tensor, since fewer operations are to be launched.
+    Tensors that are cut are lists. For compilers on CPUs, and many rows, each
+    block is a `(..., O)` tensor: they lay a batched product out as
+    [count, O, ...], which costs twice the time. Otherwise the list holds a
+    single `(..., count, O)` tensor, since fewer operations are to be launched.
 
     Args:
         count: int. Number of blocks.
@@ -23,7 +23,8 @@ class Blocks:
 
     def __init__(self, count, rows=None):
         self.count = count
-        self.apart = on_cpu() and (rows is None or rows >= 128)
+        self.each = blocks_apart()
+        self.apart = self.each and (rows is None or rows >= 128)
 
     def cut(self, x):
         """Cuts `(..., count * O)` features."""
@@ -42,7 +43,7 @@ class Blocks:
 
     def cut_kernel(self, kernel):
         """Cuts a `(count, I, O)` kernel for `matmul`."""
-        if on_cpu():
+        if self.each:
             return [kernel[block] for block in range(self.count)]
         return [kernel]
 
@@ -50,7 +51,7 @@ class Blocks:
         """Returns `x[g] @ kernel[g]` for every block g (item 1.2)."""
         if self.apart:
             return list(map(ops.matmul, parts, kernels))
-        if len(kernels) == self.count:
+        if self.each:
             (x,) = parts
             products = [
                 ops.matmul(x[..., block, :], kernel)

@@ -104,6 +104,8 @@ class Dreamer(backend.Trainer, Saving, keras.Model):
             `LossTerms`.
         """
         nets, config = self.networks, self.config
+        # Copies: on PyTorch a tensor changes when its variable is assigned.
+        percentiles = (self.retnorm_low + 0.0, self.retnorm_high + 0.0)
         batch = prepare_batch(self, batch)
         tensors = nets.tensors()
         fixed = nets.tensors(stop_gradient=True)
@@ -125,15 +127,14 @@ class Dreamer(backend.Trainer, Saving, keras.Model):
         total = weighted_total(terms, config.loss_scales) + learned.total
         terms.update(learned.terms)
         metrics.update(learned.metrics)
-        return assemble(posterior, total, terms, metrics, config)
+        update = assemble(posterior, total, terms, metrics, config)
+        return update._replace(percentiles=percentiles)
 
     def update_terms(self, batch):
         """Draws the noise of an update and returns its loss terms."""
         rows, steps = batch["is_first"].shape
         noise = self.sample_noise(rows, steps - self.config.replay_context)
-        # Copies: on PyTorch a tensor changes when its variable is assigned.
-        old = (self.retnorm_low + 0.0, self.retnorm_high + 0.0)
-        return self.loss_terms(batch, noise)._replace(percentiles=old)
+        return self.loss_terms(batch, noise)
 
     def track_update(self, update, finite):
         """Adds an update to the running means; returns what leaves it.

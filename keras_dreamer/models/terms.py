@@ -18,7 +18,7 @@ class LossTerms(typing.NamedTuple):
             indices: the fresh states of the trained steps.
         metrics: dict of float32 scalars.
         percentiles: pair of scalars, the return percentiles before the
-            update; empty when `loss_terms` is called by itself.
+            update.
     """
 
     total: object

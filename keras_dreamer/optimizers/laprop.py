@@ -5,16 +5,11 @@ import math
 import keras
 from keras import ops
 
-# Gradients are squared after this factor, a power of two so that nothing is
-# rounded. Without it (1 - beta_2) * g**2 is below the smallest normal float32
-# (1.2e-38, the CPU rounds less to 0) from g = 3e-18 on, the root is 0, and the
-# update is g / epsilon, hundreds of learning rates. With it that happens from
-# g = 2e-22 on, which is small beside epsilon. Squares overflow from 1e15 on.
-_SCALE = 2.0**14
+from keras_dreamer import backend
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class LaProp(keras.optimizers.Optimizer):
+class LaProp(backend.LaPropUpdate, keras.optimizers.Optimizer):
     """RMSProp, then momentum on the normalised gradient; clipped, warmed up.
 
     For every tensor `p` with gradient `g`, at update `k` (from 1 on):
@@ -62,6 +57,14 @@ class LaProp(keras.optimizers.Optimizer):
     >>> model.compile(optimizer=optimizer, loss="mse")
     """
 
+    # Gradients are squared after this factor, a power of two so that nothing
+    # is rounded. Without it (1 - beta_2) * g**2 is below the smallest normal
+    # float32 (1.2e-38, the CPU rounds less to 0) from g = 3e-18 on, the root
+    # is 0, and the update is g / epsilon, hundreds of learning rates. With it
+    # that happens from g = 2e-22 on, which is small beside epsilon. Squares
+    # overflow from 1e15 on.
+    gradient_scale = 2.0**14
+
     def __init__(
         self,
         learning_rate=4e-5,
@@ -107,7 +110,8 @@ class LaProp(keras.optimizers.Optimizer):
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         # Keras hands the learning rate on to `update_step`, tensor by tensor.
         # The scalars made of it take as long as the work on a small tensor
-        # where Keras runs eagerly, so they are computed once.
+        # where Keras runs eagerly, so they are computed once. On PyTorch this
+        # updates all tensors together.
         super()._backend_update_step(
             grads, trainable_variables, self._scalars(learning_rate)
         )
@@ -136,7 +140,7 @@ class LaProp(keras.optimizers.Optimizer):
         g = g * self._factor(g, p)
         nu = nu * self.beta_2 + g * g * (1 - self.beta_2)
         rms = ops.sqrt(nu * ops.cast(correction, dtype))
-        u = g / (rms + self.epsilon * _SCALE)
+        u = g / (rms + self.epsilon * self.gradient_scale)
         mu = mu * self.beta_1 + u * (1 - self.beta_1)
         change = mu * ops.cast(step_size, dtype)
         self.assign(self._nu[index], nu)
@@ -144,11 +148,11 @@ class LaProp(keras.optimizers.Optimizer):
         self.assign_sub(variable, ops.cast(change, variable.dtype))
 
     def _factor(self, gradient, param):
-        """Returns `_SCALE`, less where the gradient has to be clipped."""
+        """Returns `gradient_scale`, less for a gradient that is clipped."""
         if not self.agc:
-            return _SCALE
+            return self.gradient_scale
         limit = ops.maximum(_norm(param), self.pmin) * self.agc
-        return _SCALE / ops.maximum(_norm(gradient) / limit, 1.0)
+        return self.gradient_scale / ops.maximum(_norm(gradient) / limit, 1.0)
 
     def get_config(self):
         config = super().get_config()

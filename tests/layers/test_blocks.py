@@ -17,12 +17,12 @@ X = RNG.normal(size=(3, 4)).astype("float32")
 @pytest.fixture(params=[True, False], ids=["apart", "batched"])
 def blocks(request, monkeypatch):
     """Both ways to compute, on every device."""
-    monkeypatch.setattr(module, "on_cpu", lambda: request.param)
+    monkeypatch.setattr(module, "blocks_apart", lambda: request.param)
     return Blocks(2)
 
 
 def test_few_rows_are_one_batched_product(monkeypatch):
-    monkeypatch.setattr(module, "on_cpu", lambda: True)
+    monkeypatch.setattr(module, "blocks_apart", lambda: True)
     assert len(Blocks(2, rows=1024).cut(X)) == 2
     assert [part.shape for part in Blocks(2, rows=16).cut(X)] == [(3, 2, 2)]
 
