@@ -5,8 +5,8 @@ import pathlib
 import keras
 
 import keras_dreamer as kd
+from keras_dreamer.models.start_line import start_line
 from keras_dreamer_cli import folder
-from keras_dreamer_cli.info import devices
 from keras_dreamer_cli.presets import resolve
 from keras_dreamer_cli.report import Report
 
@@ -36,17 +36,20 @@ def run(command):
     replay = kd.replay.Replay(config, envs, seed=command.seed)
     driver = kd.Driver(envs, model, replay)
     total_steps = config.env_steps // config.action_repeat
-    announce(command, resolved, model, replay.predicted_nbytes(total_steps))
+    dataset = kd.replay.ReplayDataset(replay)
+    callbacks = [
+        kd.callbacks.TrainRatio(driver, config.train_ratio, total_steps),
+        kd.callbacks.RunLog(logdir, wandb=command.wandb),
+        keras.callbacks.ModelCheckpoint(logdir / folder.AGENT),
+        Report(config.env_steps),
+    ]
+    print(start_line(model, dataset, callbacks))
+    announce(command, resolved)
     model.fit(
-        kd.replay.ReplayDataset(replay),
+        dataset,
         epochs=10**9,  # `TrainRatio` ends the run.
         steps_per_epoch=resolved.epoch,
-        callbacks=[
-            kd.callbacks.TrainRatio(driver, config.train_ratio, total_steps),
-            kd.callbacks.RunLog(logdir, wandb=command.wandb),
-            keras.callbacks.ModelCheckpoint(logdir / folder.AGENT),
-            Report(config.env_steps),
-        ],
+        callbacks=callbacks,
         verbose=0,
     )
     model.save(logdir / folder.AGENT)
@@ -54,16 +57,13 @@ def run(command):
     envs.close()
 
 
-def announce(command, resolved, model, nbytes):
-    """Prints what is about to run."""
+def announce(command, resolved):
+    """Prints what is about to run, beside the line of `fit`."""
     config = resolved.config
     print(
         f"{command.env}: size {config.size}, recipe {config.recipe}, "
-        f"{model.count_params():,} parameters, {resolved.envs} environments\n"
-        f"{config.env_steps:,} env steps, action repeat "
-        f"{config.action_repeat}, replay ratio {config.train_ratio:g}; the "
-        f"replay will take {nbytes / 1e6:,.0f} MB\n"
-        f"{keras.backend.backend()} on {devices()}, {command.dtype}\n"
+        f"{resolved.envs} environments, {config.env_steps:,} env steps, action "
+        f"repeat {config.action_repeat}, replay ratio {config.train_ratio:g}\n"
         "The first update compiles, which takes a moment.",
         flush=True,
     )

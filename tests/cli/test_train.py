@@ -36,7 +36,7 @@ def test_train_then_evaluate(tiny, tmp_path, capsys):
     logdir = str(tmp_path / "run")
     assert main([*TRAIN, "--logdir", logdir]) == 0
     printed = capsys.readouterr().out
-    for text in ("parameters, 2 environments", "replay will take", "left"):
+    for text in ("parameters, 2 environments", "replay up to", "left"):
         assert text in printed
     # The rows of resets are agent steps of the budget, not env steps.
     saved = re.search(r"agent\.keras after (\d+) env steps\.\n$", printed)
