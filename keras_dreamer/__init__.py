@@ -11,6 +11,7 @@ from keras_dreamer.config import Config
 from keras_dreamer.driver import Driver
 from keras_dreamer.evaluation import evaluate
 from keras_dreamer.models.dreamer import Dreamer
+from keras_dreamer.policy import Policy
 from keras_dreamer.runtime import configure_runtime
 from keras_dreamer.version import __version__
 
@@ -18,6 +19,7 @@ __all__ = [
     "Config",
     "Dreamer",
     "Driver",
+    "Policy",
     "__version__",
     "callbacks",
     "configure_runtime",

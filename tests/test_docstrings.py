@@ -27,6 +27,7 @@ def modules_of(package):
 
 MODULES = [
     "keras_dreamer.config",
+    "keras_dreamer.policy",
     "keras_dreamer.symlog",
     *modules_of("distributions"),
     *modules_of("layers"),

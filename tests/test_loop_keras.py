@@ -1,6 +1,7 @@
 """`fit` with Keras's own callbacks, with Ctrl-C and without environments."""
 
 import csv
+import json
 import pathlib
 import signal
 import types
@@ -265,3 +266,20 @@ def test_batches_of_ones_own_train(model):
     del batch["step_id"]
     history = model.fit(Recorded(batch), steps_per_epoch=2, verbose=0)
     assert np.isfinite(history.history["loss"][0])
+
+
+def test_run_log_has_every_episode_and_every_number(model, tmp_path):
+    pytest.importorskip("tensorboardX")
+    history = train(model, [kd.callbacks.RunLog(tmp_path)], epochs=2)
+    text = (tmp_path / "log.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert lines[0]["event"] == "start"
+    episodes = [line for line in lines if line["event"] == "episode"]
+    assert len(episodes) == sum(history["episodes"]) > 0
+    # Environment 0 plays 1, 2, ... steps: its first return is 1/8.
+    first = next(line for line in episodes if line["stream"] == 0)
+    assert (first["return"], first["length"]) == (0.125, 1)
+    epochs = [line for line in lines if line["event"] == "epoch"]
+    for name, values in history.items():
+        assert [line[name] for line in epochs] == values, name
+    assert list(tmp_path.glob("events.out.*"))

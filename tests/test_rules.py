@@ -11,15 +11,17 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 PACKAGE = ROOT / "keras_dreamer"
+CLI = ROOT / "keras_dreamer_cli"
 MODULES = sorted(
-    path.relative_to(PACKAGE)
-    for path in PACKAGE.rglob("*.py")
-    if path.name != "__init__.py"
+    path.relative_to(ROOT)
+    for folder in (PACKAGE, CLI)
+    for path in folder.rglob("*.py")
+    if path.name not in ("__init__.py", "__main__.py")
 )
 # The measurements keep the same form; one file tests them.
 FILES = sorted(
     path.relative_to(ROOT)
-    for folder in (PACKAGE, ROOT / "benchmarks")
+    for folder in (PACKAGE, CLI, ROOT / "benchmarks")
     for path in folder.rglob("*.py")
     if path.name != "__init__.py"
 )
@@ -43,7 +45,9 @@ def parse(path):
 
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_module_has_a_test_file(module):
-    test_file = TESTS / module.parent / f"test_{module.name}"
+    folders = module.parent.parts
+    folders = ("cli",) if folders[0] == CLI.name else folders[1:]
+    test_file = TESTS.joinpath(*folders, f"test_{module.name}")
     assert test_file.exists(), f"{module} has no tests. Create {test_file}."
 
 

@@ -3,6 +3,7 @@
 from keras_dreamer.callbacks.clock import RatioClock
 from keras_dreamer.callbacks.latent_write_back import LatentWriteBack
 from keras_dreamer.callbacks.progress import Progress
+from keras_dreamer.callbacks.run_log import RunLog
 from keras_dreamer.callbacks.slow_critic import SlowCritic
 from keras_dreamer.callbacks.train_ratio import TrainRatio
 
@@ -10,6 +11,7 @@ __all__ = [
     "LatentWriteBack",
     "Progress",
     "RatioClock",
+    "RunLog",
     "SlowCritic",
     "TrainRatio",
 ]

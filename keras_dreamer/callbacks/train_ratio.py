@@ -52,6 +52,11 @@ class TrainRatio(keras.callbacks.Callback):
         """Takes the size of the batches from the dataset of `fit`."""
         self._dataset = dataset
 
+    @property
+    def episodes(self):
+        """Finished episodes of the epoch, a list of `Episode`s."""
+        return self._episodes
+
     def on_train_begin(self, logs=None):
         if self._dataset is None:
             raise ValueError(

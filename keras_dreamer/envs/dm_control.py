@@ -102,7 +102,9 @@ def suite_task(name):
     Returns:
         Tuple `(domain, task)` for `dm_control.suite.load`.
     """
-    pairs = {f"{domain}_{task}": (domain, task) for domain, task in _tasks()}
+    pairs = {
+        f"{domain}_{task}": (domain, task) for domain, task in suite_tasks()
+    }
     if name not in pairs:
         near = difflib.get_close_matches(name, pairs, n=5, cutoff=0.5)
         raise ValueError(
@@ -132,7 +134,8 @@ def load_suite_task(domain, task, seed, task_kwargs=None, **kwargs):
     return FromDmControl(env)
 
 
-def _tasks():
+def suite_tasks():
+    """Returns all `(domain, task)` pairs of the suite."""
     return _suite().ALL_TASKS
 
 

@@ -8,6 +8,7 @@ import keras
 
 from keras_dreamer.callbacks.latent_write_back import LatentWriteBack
 from keras_dreamer.callbacks.progress import Progress
+from keras_dreamer.callbacks.run_log import RunLog
 from keras_dreamer.callbacks.skip_limit import SkipLimit
 from keras_dreamer.callbacks.slow_critic import SlowCritic
 from keras_dreamer.callbacks.train_ratio import TrainRatio
@@ -134,6 +135,10 @@ def _complete(model, dataset, callbacks, replayed, verbose):
         for callback in callbacks:
             if isinstance(callback, LatentWriteBack | TrainRatio):
                 callback.set_dataset(dataset)
+    ratios = [c for c in callbacks if isinstance(c, TrainRatio)]
+    for callback in callbacks:
+        if isinstance(callback, RunLog):
+            callback.set_ratio(ratios[0] if ratios else None)
     order = (SlowCritic, LatentWriteBack, TrainRatio)
     ours = [c for kind in order for c in callbacks if isinstance(c, kind)]
     others = [c for c in callbacks if not isinstance(c, order)]
