@@ -129,6 +129,7 @@ class Driver:
         active = np.flatnonzero(rows.active)
         self._check_finite(observation, rows.reward, active)
         state = next_state(self.model, observation, self._state, rows.is_first)
+        self._check_policy(state, active)
         self._state = keep_inactive(self._state, state, rows.active)
         steps = {
             "observation": observation,
@@ -144,7 +145,7 @@ class Driver:
         self._streams = active
 
     def _check_finite(self, observation, reward, active):
-        """Stops before a bad value enters the replay."""
+        """Stops before a bad value of an environment enters the replay."""
         checked = {f"observation/{k}": v for k, v in observation.items()}
         for name, value in {**checked, "reward": reward}.items():
             if value.dtype.kind != "f":
@@ -153,17 +154,41 @@ class Driver:
             bad = ~np.isfinite(value)
             if name in checked:
                 bad &= ~np.isneginf(value)
-            bad = bad.reshape(len(value), -1).any(axis=1)
-            wrong = [int(env) for env in active if bad[env]]
-            if wrong:
+            env = _first(bad, active)
+            if env is not None:
                 raise ValueError(
                     "The environment must return finite numbers. Received: "
-                    f"{name}={value[wrong[0]]} from env {wrong[0]} at step "
-                    f"{self._lengths[wrong[0]]} of its episode (agent step "
-                    f"{self.step}). Fix the environment; an observation that "
-                    "is not available may be -inf. The replay does not hold "
-                    "this step."
+                    f"{name}={value[env]} from {self._place(env)}. Fix the "
+                    "environment; an observation that is not available may be "
+                    "-inf. The replay does not hold this step."
                 )
+
+    def _check_policy(self, state, active):
+        """Stops before a bad value of the model enters the replay."""
+        values = {f"action/{k}": v for k, v in state["action"].items()}
+        # Where actions are classes, only the latents can show it.
+        for name, value in {**values, "deter": state["deter"]}.items():
+            env = _first(~np.isfinite(value), active)
+            if env is not None:
+                raise ValueError(
+                    "The policy must return finite numbers. Received: "
+                    f"{name}={value[env]} for {self._place(env)}. Look for "
+                    "huge numbers in the observations, or load weights from "
+                    "before training diverged. The replay does not hold this "
+                    "step."
+                )
+
+    def _place(self, env):
+        return (
+            f"env {env} at step {self._lengths[env]} of its episode (agent "
+            f"step {self.step})"
+        )
+
+
+def _first(bad, active):
+    """Returns the first active environment with a bad value, or `None`."""
+    bad = bad.reshape(len(bad), -1).any(axis=1)
+    return next((int(env) for env in active if bad[env]), None)
 
 
 def _zero_where(action, is_last):

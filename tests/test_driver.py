@@ -267,6 +267,26 @@ def test_minus_infinity_marks_what_is_not_available(key):
     assert np.isfinite(row["reward"])
 
 
+@pytest.mark.parametrize("name", ["action/action", "deter"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_of_the_policy_that_are_not_finite_are_refused(name, value):
+    driver, replay = make_driver(make_scripted(2, lengths=(50,)))
+    policy = driver.model.policy
+
+    def broken(*args):
+        state = policy(*args)
+        if driver.step == 6:
+            place = {"deter": state["deter"], **state["action"]}
+            place[name.split("/")[-1]][1, 0] = value
+        return state
+
+    driver.model.policy = broken
+    message = f"policy.*finite.*{name}=.*for env 1 at step 3 of.*diverged"
+    with pytest.raises(ValueError, match=message):
+        advance(driver, 100)
+    assert [len(rows) for rows in replay.rows] == [3, 3]
+
+
 def test_other_spaces_than_the_models_are_refused():
     envs = make("gym:CartPole-v1")
     model = Puppet(make_scripted(1))

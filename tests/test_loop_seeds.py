@@ -12,7 +12,7 @@ import keras_dreamer as kd
 CONFIG = tiny_config(lr=1e-2, warmup=0)
 # XLA takes twice as long to compile an update as TensorFlow to trace it.
 JIT = keras.backend.backend() == "jax"
-UPDATES = 20
+UPDATES = 50
 
 
 @pytest.fixture(scope="module", autouse=True)
