@@ -65,9 +65,7 @@ class Networks(FunctionalLayer):
             seeds[2],
             **own,
         )
-        self.rew = TwoHotHead(
-            c.reward_layers, c.units, c.bins, seed=seeds[3], **own
-        )
+        self.rew = self._two_hot_head(c, c.reward_layers, seeds[3])
         self.con = ContinueHead(c.continue_layers, c.units, seeds[4], **own)
         self.pol = Policy(
             action,
@@ -80,14 +78,19 @@ class Networks(FunctionalLayer):
             seeds[5],
             **own,
         )
-        self.val = TwoHotHead(
-            c.value_layers, c.units, c.bins, seed=seeds[6], **own
-        )
+        self.val = self._two_hot_head(c, c.value_layers, seeds[6])
         # The same seed: it starts as an exact copy.
-        self.slowval = TwoHotHead(
-            c.value_layers, c.units, c.bins, seed=seeds[6], **own
-        )
+        self.slowval = self._two_hot_head(c, c.value_layers, seeds[6])
         self.slowval.trainable = False
+
+    def _two_hot_head(self, config, layers, seed):
+        return TwoHotHead(
+            layers,
+            config.units,
+            config.bins,
+            seed=seed,
+            dtype=self.dtype_policy,
+        )
 
     def _build_parts(self, action, config):
         features = config.deter + config.stoch * config.classes
