@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zipfile
 
+import agents
 import gymnasium
 import keras
 import numpy as np
@@ -109,12 +110,6 @@ def make_replay(model):
     return kd.replay.Replay(model.config, make_envs(), seed=5, dtype=dtype)
 
 
-def compile_quickly(model):
-    """Compiles a model without XLA's half minute on TensorFlow."""
-    model.compile(jit_compile=BACKEND == "jax")
-    return model
-
-
 def take_noise_from_batch(model):
     model.update_terms = lambda batch: model.loss_terms(batch, batch["noise"])
 
@@ -179,7 +174,7 @@ def state_of(model):
 
 def write(policy):
     model = make_agent(policy)
-    compile_quickly(model).jit_asked = "auto"
+    agents.quick_compile(model, UPDATES).jit_asked = "auto"
     replay = make_replay(model)
     results = {"losses": run(model, replay), **state_of(model)}
     with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,7 @@ def model():
     model = agents.make_agent(
         agents.numbers(3), agents.bounded(2), **agents.SHALLOW, warmup=0
     )
-    return agents.quick_compile(model)
+    return agents.quick_compile(model, updates=40)
 
 
 @pytest.fixture(scope="module")
