@@ -42,7 +42,9 @@ class Folder:
         Yields:
             Path of the directory, valid until the end of the block.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        if not self.path.is_dir():
+            self.path.mkdir(parents=True)
+            _sync(self.path.parent)
         self._remove_unfinished()
         path = self._next()
         unfinished = path.with_suffix(_UNFINISHED)

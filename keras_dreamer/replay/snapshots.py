@@ -92,6 +92,11 @@ class Snapshots:
         storage.check(directory, meta, schema, items)
         located = storage.claim_rows(index, pool)
         counts = [0]
+        for name in meta["files"]:
+            if pathlib.PurePath(name).name != name:
+                raise files.DamagedFile(
+                    directory / INDEX, f"{name} lies elsewhere"
+                )
         # The later file has the newer version of a row.
         for number, name in enumerate(meta["files"], 1):
             row = _read(directory / name, pool)

@@ -267,3 +267,14 @@ def test_rows_without_a_file_are_noticed(small, tmp_path):
     second.write_bytes(first.read_bytes())
     with pytest.raises(DamagedFile, match="5 rows are in none of its files"):
         small.replay(1).load(save.newest)
+
+
+def test_files_of_other_folders_are_not_read(small, tmp_path):
+    replay = small.replay(1)
+    small.fill(replay, 20)
+    save = Saves(replay, tmp_path)
+    save()
+    replay._snapshots.names[1] = f"../1/{row_files(save.newest)[0].name}"
+    save()
+    with pytest.raises(DamagedFile, match="replay.npz.*lies elsewhere"):
+        small.replay(1).load(save.newest)
