@@ -3,7 +3,9 @@
     python examples/cartpole.py
     python examples/cartpole.py --seed 1 --twice --results examples/results
 
-`--twice` goes on for as many steps again and evaluates once more.
+`--twice` goes on for as many steps again and evaluates once more. With
+`--logdir runs/cartpole` the run is saved every few minutes, and the same
+command with `--resume` goes on with it.
 """
 
 import argparse
@@ -35,7 +37,7 @@ SETTINGS = {
 }
 
 
-class UntilSolved(keras.callbacks.Callback):
+class UntilSolved(kd.callbacks.Resumable, keras.callbacks.Callback):
     """Prints a line an epoch; stops when evaluation says it is solved.
 
     Evaluation costs time, so it waits for good training episodes.
@@ -47,6 +49,12 @@ class UntilSolved(keras.callbacks.Callback):
         self.twice = twice
         self.stop_at = None
         self.started = time.time()
+
+    def get_state(self):
+        return {"stop_at": self.stop_at}
+
+    def set_state(self, state):
+        self.stop_at = state["stop_at"]
 
     def on_epoch_end(self, epoch, logs=None):
         logs = logs or {}
@@ -81,7 +89,13 @@ def main():
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--twice", action="store_true")
     parser.add_argument("--results", default="", help="folder for CSV, model")
+    parser.add_argument("--logdir", default="", help="folder for checkpoints")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the run in --logdir"
+    )
     args = parser.parse_args()
+    if args.resume and not args.logdir:
+        parser.error("--resume needs --logdir, the folder of the run")
 
     kd.configure_runtime()
     envs = kd.envs.make(ENV, num_envs=4, seed=args.seed)
@@ -106,10 +120,18 @@ def main():
         folder = pathlib.Path(args.results)
         folder.mkdir(parents=True, exist_ok=True)
         name = str(folder / f"cartpole_seed{args.seed}")
-        callbacks.append(keras.callbacks.CSVLogger(f"{name}.csv"))
+        callbacks.append(
+            keras.callbacks.CSVLogger(f"{name}.csv", append=args.resume)
+        )
+    dataset = kd.replay.ReplayDataset(replay)
+    if args.logdir:
+        callbacks.append(kd.callbacks.Checkpoint(args.logdir, "2 minutes"))
+    if args.resume:
+        found = kd.resume(args.logdir, model, dataset, callbacks)
+        print(f"Going on after {found.updates} updates: {found.path}")
     print(f"Training on {keras.backend.backend()}; compiling takes a moment.")
     model.fit(
-        kd.replay.ReplayDataset(replay),
+        dataset,
         epochs=10_000,
         steps_per_epoch=100,
         callbacks=callbacks,

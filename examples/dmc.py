@@ -6,6 +6,9 @@
 The size "small" comes with settings that show learning within half an hour on
 two cores. Every other size trains by the protocol of the recipe: 16
 environments, and its own action repeat, replay ratio and budget.
+
+With `--logdir runs/balance` the run is saved every ten minutes, and the same
+command with `--resume` goes on with it.
 """
 
 import argparse
@@ -57,7 +60,14 @@ def parse():
     parser.add_argument("--envs", type=int, help="number of environments")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", default="", help="folder for CSV, model")
-    return parser.parse_args()
+    parser.add_argument("--logdir", default="", help="folder for checkpoints")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the run in --logdir"
+    )
+    args = parser.parse_args()
+    if args.resume and not args.logdir:
+        parser.error("--resume needs --logdir, the folder of the run")
+    return args
 
 
 def configure(args):
@@ -102,9 +112,17 @@ def main():
         folder = pathlib.Path(args.results)
         folder.mkdir(parents=True, exist_ok=True)
         name = str(folder / f"dmc_{args.task}_{args.size}_seed{args.seed}")
-        callbacks.append(keras.callbacks.CSVLogger(f"{name}.csv"))
+        callbacks.append(
+            keras.callbacks.CSVLogger(f"{name}.csv", append=args.resume)
+        )
+    dataset = kd.replay.ReplayDataset(replay)
+    if args.logdir:
+        callbacks.append(kd.callbacks.Checkpoint(args.logdir))
+    if args.resume:
+        found = kd.resume(args.logdir, model, dataset, callbacks)
+        print(f"Going on after {found.updates} updates: {found.path}")
     model.fit(
-        kd.replay.ReplayDataset(replay),
+        dataset,
         epochs=100_000,
         steps_per_epoch=100,
         callbacks=callbacks,

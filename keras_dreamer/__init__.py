@@ -7,6 +7,7 @@ from keras_dreamer import losses
 from keras_dreamer import optimizers
 from keras_dreamer import replay
 from keras_dreamer import spaces
+from keras_dreamer.checkpoints.resume import resume
 from keras_dreamer.config import Config
 from keras_dreamer.driver import Driver
 from keras_dreamer.evaluation import evaluate
@@ -29,5 +30,6 @@ __all__ = [
     "losses",
     "optimizers",
     "replay",
+    "resume",
     "spaces",
 ]

@@ -8,25 +8,9 @@ import numpy as np
 
 from keras_dreamer import spaces
 from keras_dreamer.envs.transitions import Transitions
+from keras_dreamer.episode import Episode
 from keras_dreamer.models.acting import keep_inactive
 from keras_dreamer.models.acting import next_state
-
-
-@dataclasses.dataclass(frozen=True)
-class Episode:
-    """A finished episode.
-
-    Attributes:
-        stream: int. Index of its environment.
-        episode_return: float. Sum of its rewards.
-        length: int. Agent steps after the reset.
-        step: int. Agent steps of all environments when it ended.
-    """
-
-    stream: int
-    episode_return: float
-    length: int
-    step: int
 
 
 class Driver:
@@ -64,6 +48,39 @@ class Driver:
         self._waiting = collections.deque()  # Rows the policy has not seen.
         self._steps = None  # Transitions that are not in the replay yet.
         self._streams = np.zeros(0, "int64")
+        self._seeds = None  # Of the first reset.
+
+    def get_state(self):
+        """Returns the counters and untaken episodes, a dict for JSON."""
+        return {
+            "step": self.step,
+            "env_steps": self.env_steps,
+            "episodes": [dataclasses.asdict(e) for e in self.episodes],
+        }
+
+    def set_state(self, state):
+        """Goes on from counters, in new episodes.
+
+        The reset rows say by `is_first` that the rows before them, of the
+        episodes that were abandoned, are the last ones.
+
+        Args:
+            state: dict that `get_state` returned.
+        """
+        self.step = state["step"]
+        self.env_steps = state["env_steps"]
+        self.episodes = collections.deque(
+            Episode(**episode) for episode in state["episodes"]
+        )
+        self._returns[:] = 0.0
+        self._lengths[:] = 0
+        self._state = None
+        self._waiting.clear()
+        self._streams = self._streams[:0]
+        # Not the seeds of the run's first episodes once more.
+        sequence = np.random.SeedSequence([self.model.seed, self.step])
+        state = sequence.generate_state(self.envs.num_envs)
+        self._seeds = [int(seed) for seed in state]
 
     def advance(self, limit=1):
         """Adds the next transitions to the replay.
@@ -116,7 +133,7 @@ class Driver:
     def _collect(self):
         """Acts on the next rows and queues their transitions."""
         if self._state is None and not self._waiting:
-            self._waiting.extend(self._transitions.reset())
+            self._waiting.extend(self._transitions.reset(self._seeds))
         elif not self._waiting:
             action = spaces.from_model(
                 self.envs.single_action_space, self._state["action"], "action"

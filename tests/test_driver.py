@@ -1,3 +1,5 @@
+import json
+
 import gymnasium
 import keras
 import numpy as np
@@ -316,3 +318,40 @@ def test_gymnasium_vectors_work_as_they_are():
     assert replay.order == [0, 1] * 5
     assert replay.rows[0][0]["observation"]["observation"].shape == (3,)
     assert CONTINUOUS.shape == envs.single_action_space.shape
+
+
+def test_goes_on_with_its_counters_in_new_episodes():
+    envs = make_scripted(3)
+    driver, _ = make_driver(envs)
+    advance(driver, 31)  # In the middle of a step of the environments.
+    state = json.loads(json.dumps(driver.get_state()))
+    assert state["step"] == 31 and len(state["episodes"]) > 1
+    seeds = []
+    for _ in range(2):
+        other, replay = make_driver(make_scripted(3))
+        reset = other.envs.reset
+        other.envs.reset = lambda seed, reset=reset, **kwargs: (
+            seeds.append(seed) or reset(seed=seed, **kwargs)
+        )
+        other.set_state(state)
+        assert other.episodes == driver.episodes
+        assert other.env_steps == driver.env_steps
+        advance(other, 31 + 9)
+        for number, rows in enumerate(replay.rows):
+            assert list(map(readable, rows)) == expected_rows(number, 3)
+    first, again = seeds
+    assert first == again and len(set(first)) == 3
+    assert not set(first) & set(envs.seeds)
+    # The unfinished episodes count for nothing.
+    ended = list(other.episodes)[len(driver.episodes) :]
+    assert [episode.length for episode in ended] == [1, 2]
+    assert all(31 < episode.step <= 40 for episode in ended)
+
+
+def test_goes_on_in_the_same_process():
+    driver, replay = make_driver(make_scripted(2))
+    advance(driver, 5)
+    driver.set_state(driver.get_state())
+    advance(driver, 7)
+    assert replay.order == [0, 1, 0, 1, 0, 0, 1]
+    assert [bool(row["is_first"]) for row in replay.rows[0]] == [1, 0, 1, 1]

@@ -43,6 +43,21 @@ class RatioClock:
             self.previous += repeats / self.ratio
         return repeats
 
+    def resume(self, previous, step, ratio):
+        """Goes on after another clock.
+
+        What the other one had counted towards its next update counts here,
+        too, but never as more than that update, whatever its ratio was.
+
+        Args:
+            previous: float or `None`, `previous` of the other clock.
+            step: int. Agent step at which it stopped.
+            ratio: float. Its updates per agent step.
+        """
+        self.previous = previous
+        if previous is not None and ratio != self.ratio:
+            self.previous = step - (step - previous) * ratio / self.ratio
+
     def next_step(self, step):
         """Returns the first step after `step` with an update, or infinity."""
         if not self.ratio:

@@ -1,14 +1,17 @@
 """Collects experience between updates, at a fixed ratio."""
 
+import dataclasses
 import time
 
 import keras
 import numpy as np
 
 from keras_dreamer.callbacks.clock import RatioClock
+from keras_dreamer.callbacks.resumable import Resumable
+from keras_dreamer.episode import Episode
 
 
-class TrainRatio(keras.callbacks.Callback):
+class TrainRatio(Resumable, keras.callbacks.Callback):
     """Steps the environments until the next update is due.
 
     An update is due after every `batch_size * batch_length / ratio` agent
@@ -47,6 +50,30 @@ class TrainRatio(keras.callbacks.Callback):
         self._clock = None
         self._first_step = 0
         self._due = 0
+        self._episodes = []  # Of the epoch.
+        self._resumed = None  # What the clock goes on from.
+
+    def get_state(self):
+        return {
+            "updates": self.updates,
+            "first_step": self._first_step,
+            "due": self._due,
+            "clock": {
+                "previous": self._clock.previous,
+                "step": self.driver.step,
+                "ratio": self._clock.ratio,
+            },
+            "episodes": [dataclasses.asdict(e) for e in self._episodes],
+            "driver": self.driver.get_state(),
+        }
+
+    def set_state(self, state):
+        self.updates = state["updates"]
+        self._first_step = state["first_step"]
+        self._due = state["due"]
+        self._clock, self._resumed = None, state["clock"]
+        self._episodes = [Episode(**episode) for episode in state["episodes"]]
+        self.driver.set_state(state["driver"])
 
     def set_dataset(self, dataset):
         """Takes the size of the batches from the dataset of `fit`."""
@@ -67,10 +94,12 @@ class TrainRatio(keras.callbacks.Callback):
         self._trained = self._dataset.batch_size * self._dataset.batch_length
         if self._clock is None:
             self._clock = RatioClock(self.ratio / self._trained)
+        if self._resumed is not None:
+            self._clock.resume(**self._resumed)
+            self._resumed = None
         self._check_reachable()
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._episodes = []
         self._start = (time.perf_counter(), self.updates, self.driver.env_steps)
 
     def on_train_batch_begin(self, batch, logs=None):
@@ -93,6 +122,7 @@ class TrainRatio(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None:
             logs.update(self._summary())
+        self._episodes = []
 
     def _advance(self):
         """Collects up to the next transition that may make an update due."""
@@ -150,7 +180,10 @@ class TrainRatio(keras.callbacks.Callback):
             )
         # A transition completes one window at the most, and none in the first
         # `length - 1` rows of an environment.
+        if self._due:
+            return
         first = self.driver.step + max(1, self._trained - len(replay))
+        first = max(first, self._next_step())
         if not len(replay):
             first = self._trained + envs * (replay.length - 1)
         if self.driver.step >= self._budget() or first > self._budget():

@@ -6,6 +6,7 @@ import threading
 
 import keras
 
+from keras_dreamer.callbacks.checkpoint import Checkpoint
 from keras_dreamer.callbacks.latent_write_back import LatentWriteBack
 from keras_dreamer.callbacks.progress import Progress
 from keras_dreamer.callbacks.run_log import RunLog
@@ -72,7 +73,8 @@ def fit(model, keras_fit, dataset, callbacks, verbose, arguments):
     if verbose:
         print(start_line(model, dataset, callbacks), flush=True)
     limit = SkipLimit()
-    callbacks.append(limit)
+    callbacks.insert(0, limit)
+    _prepare_checkpoints(dataset, callbacks, arguments)
     try:
         with _graceful_interrupt(model):
             history = keras_fit(
@@ -142,8 +144,20 @@ def _complete(model, dataset, callbacks, replayed, verbose):
     order = (SlowCritic, LatentWriteBack, TrainRatio)
     ours = [c for kind in order for c in callbacks if isinstance(c, kind)]
     others = [c for c in callbacks if not isinstance(c, order)]
+    others.sort(key=lambda c: isinstance(c, Checkpoint))  # They come last.
     bar = [Progress()] if verbose and not _has_bar(others) else []
     return ours + others + bar
+
+
+def _prepare_checkpoints(dataset, callbacks, arguments):
+    """Hands over what belongs to the run; goes on in a resumed epoch."""
+    steps = arguments.get("steps_per_epoch") or getattr(
+        dataset, "steps_per_epoch", None
+    )
+    for callback in callbacks:
+        if isinstance(callback, Checkpoint):
+            callback.set_run(dataset, callbacks)
+            arguments.setdefault("initial_epoch", callback.initial_epoch(steps))
 
 
 def _has_bar(callbacks):

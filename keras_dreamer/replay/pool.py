@@ -2,6 +2,11 @@
 
 import numpy as np
 
+from keras_dreamer.replay.disk import HeapArrays
+from keras_dreamer.replay.disk import MappedArrays
+
+CHANGED = 0  # In `Pool.files`: the row is in no file as it is now.
+UNUSED = -1  # In `Pool.files`: there is no row.
 POSITION_BITS = 40
 _POSITION_MASK = (1 << POSITION_BITS) - 1
 _GROWTH = 32  # The pool grows by 1/32, about 3% of its pages.
@@ -26,22 +31,30 @@ class Pool:
     part of a stream. Old pages are handed back and used again by any stream, so
     memory follows the rows that are held and not the number of streams.
 
-    The arrays grow in place (`realloc`, which moves no data on Linux), a few
-    percent at a time. They must not be handed out, not even as views: growing
-    leaves a view without its memory.
+    The arrays grow a few percent at a time. They must not be handed out, not
+    even as views: growing leaves a view without its memory.
+
+    Attributes:
+        arrays: dict from name to array.
+        files: int32 array, for each row the number of the saved file that
+            holds it as it is, or `CHANGED`, or `UNUSED`.
 
     Args:
         fields: dict from name to `(shape, dtype)` of one row.
         streams: int. Number of streams.
         page: int. Rows of a page, a power of two.
+        directory: `None`, or the folder for memory-mapped arrays.
     """
 
-    def __init__(self, fields, streams, page):
+    def __init__(self, fields, streams, page, directory=None):
         self.page = page
-        self.arrays = {
-            name: np.zeros((0, *shape), dtype)
-            for name, (shape, dtype) in fields.items()
-        }
+        self._memory = (
+            HeapArrays(fields)
+            if directory is None
+            else MappedArrays(fields, directory)
+        )
+        self.arrays = self._memory.arrays
+        self.files = np.zeros(0, np.int32)
         self.row_nbytes = sum(
             int(np.prod(array.shape[1:])) * array.itemsize
             for array in self.arrays.values()
@@ -93,6 +106,20 @@ class Pool:
             self._open(stream[opens], position[opens] >> self._shift)
         return self.locate(step_id)
 
+    def ids(self, row):
+        """Returns the step ids of rows that are held, `locate` reversed.
+
+        Args:
+            row: `(N,)` int64 array of indices into `arrays`.
+
+        Returns:
+            `(N,)` int64 array.
+        """
+        stream, page = np.nonzero(self._table >= 0)
+        first = np.full(self._pages, -1, np.int64)  # Of each stored page.
+        first[self._table[stream, page]] = step_ids(stream, page << self._shift)
+        return first[row >> self._shift] + (row & (self.page - 1))
+
     def release(self, positions):
         """Frees all pages that end before a position.
 
@@ -103,7 +130,9 @@ class Pool:
         for stream in np.flatnonzero(first > self._first):
             old = slice(self._first[stream], first[stream])
             pages = self._table[stream, old]
-            self._free.extend(pages[pages >= 0].tolist())
+            pages = pages[pages >= 0]
+            self._free.extend(pages.tolist())
+            self.files.reshape(-1, self.page)[pages] = UNUSED
             self._table[stream, old] = -1
             self._first[stream] = first[stream]
 
@@ -131,8 +160,8 @@ class Pool:
 
     def _grow(self, pages):
         total = self._pages + pages
-        for array in self.arrays.values():
-            shape = (total * self.page, *array.shape[1:])
-            array.resize(shape, refcheck=False)
+        self._memory.resize(total * self.page)
+        unused = np.full(pages * self.page, UNUSED, np.int32)
+        self.files = np.concatenate([self.files, unused])
         self._free[:0] = range(total - 1, self._pages - 1, -1)
         self._pages = total

@@ -5,13 +5,15 @@ import threading
 import keras
 import numpy as np
 
-from keras_dreamer.replay import storage
 from keras_dreamer.replay.items import Items
+from keras_dreamer.replay.pool import CHANGED
 from keras_dreamer.replay.pool import Pool
+from keras_dreamer.replay.saving import Saving
 from keras_dreamer.replay.schema import Schema
+from keras_dreamer.replay.snapshots import Snapshots
 
 
-class Replay:
+class Replay(Saving):
     """Stores the steps of parallel environments and samples windows of them.
 
     Every environment has one append-only stream, in which its episodes follow
@@ -42,6 +44,9 @@ class Replay:
         seed: int. Seed of the sampler.
         dtype: string. Type of the stored `deter`. `None` takes the compute
             dtype of Keras's global dtype policy.
+        directory: path of a folder. Rows are kept in memory-mapped files there
+            and may be more than fits into RAM. The disk needs `nbytes`. It is
+            working memory: `save` and checkpoints are what lasts.
 
     Example:
 
@@ -53,17 +58,28 @@ class Replay:
     """
 
     def __init__(
-        self, config, envs, capacity=5_000_000, online=True, seed=0, dtype=None
+        self,
+        config,
+        envs,
+        capacity=5_000_000,
+        online=True,
+        seed=0,
+        dtype=None,
+        directory=None,
     ):
         _check_sizes(config, envs, capacity)
         self.config = config
         self.capacity = capacity
         self.length = config.batch_length + config.replay_context
         self.num_streams = envs.num_envs
+        self.observation_space = envs.single_observation_space
+        self.action_space = envs.single_action_space
+        self.directory = directory
         dtype = dtype or keras.config.dtype_policy().compute_dtype
         self.schema = Schema(config, envs, dtype)
         self._items = Items(self.num_streams, self.length, capacity, online)
         self._pool = self._empty_pool()
+        self._snapshots = Snapshots()
         self._rng = np.random.default_rng(seed)
         self._lock = threading.Lock()
 
@@ -172,41 +188,16 @@ class Replay:
         with self._lock:
             row = self._pool.locate(step_id.reshape(-1))
             latest = _latest(row)
+            self._pool.files[row[latest]] = CHANGED
             for name, value in flat.items():
                 value = value.reshape(-1, value.shape[-1])
                 if latest.size < row.size:
                     value = value[latest]
                 self._pool.arrays[name][row[latest]] = value
 
-    def save(self, path):
-        """Writes everything into one `.npz` file, sampler included.
-
-        The file appears under its name when it is complete.
-
-        Args:
-            path: path of the file.
-        """
-        with self._lock:
-            storage.save(path, self.schema, self._items, self._pool, self._rng)
-
-    def load(self, path):
-        """Replaces the content by that of a file written by `save`.
-
-        The number of streams, the length of the windows and the spaces must be
-        the same. `deter` is cast when the dtypes differ. With a smaller
-        `capacity` the oldest items are evicted.
-
-        Args:
-            path: path of the file.
-        """
-        with self._lock:
-            pool = self._empty_pool()
-            storage.load(path, self.schema, self._items, pool, self._rng)
-            self._pool = pool
-
     def _empty_pool(self):
         page = 1 << (self.length - 1).bit_length()
-        return Pool(self.schema.fields, self.num_streams, page)
+        return Pool(self.schema.fields, self.num_streams, page, self.directory)
 
     def _append(self, flat, streams):
         with self._lock:
@@ -214,6 +205,7 @@ class Replay:
             row = self._pool.claim(step_id)
             for name, array in self._pool.arrays.items():
                 array[row] = flat.get(name, 0)
+            self._pool.files[row] = CHANGED
             self._items.append(step_id)
             self._pool.release(self._items.evicted)
 

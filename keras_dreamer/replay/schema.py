@@ -17,6 +17,10 @@ class Schema:
     A nested key is joined to one name, `{"observation": {"x": ...}}` to
     `observation/x`.
 
+    Attributes:
+        fields: dict from name to `(shape, dtype)` of one row.
+        spaces: dict of `observation_space` and `action_space`, for JSON.
+
     Args:
         config: `Config`. `deter`, `stoch` and `classes` are the latents'
             sizes. Without `replay_context` no latents are stored.
@@ -26,6 +30,12 @@ class Schema:
     """
 
     def __init__(self, config, envs, dtype):
+        self.spaces = {
+            f"{group}_space": spaces.to_config(
+                getattr(envs, f"single_{group}_space")
+            )
+            for group in ("observation", "action")
+        }
         self.leaves = {
             f"{group}/{key}": leaf
             for group in ("observation", "action")

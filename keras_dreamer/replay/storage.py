@@ -1,4 +1,4 @@
-"""Files of the replay: one `.npz` without pickle, read and written in parts."""
+"""The replay in one `.npz` file: an index, and all rows."""
 
 import json
 import os
@@ -6,11 +6,13 @@ import zipfile
 
 import numpy as np
 
+from keras_dreamer.replay import files
+from keras_dreamer.replay.pool import CHANGED
 from keras_dreamer.replay.pool import step_ids
 from keras_dreamer.replay.schema import numpy_dtype
 
 _FORMAT = 1
-_PART = 4096  # Rows that are copied at once, so that saving needs no memory.
+_INDEX = ("rows", "evicted", "order", "queue")
 
 
 def save(path, schema, items, pool, rng):
@@ -23,29 +25,12 @@ def save(path, schema, items, pool, rng):
         pool: `Pool`.
         rng: `np.random.Generator` of the sampler.
     """
-    meta = {
-        "format": _FORMAT,
-        "length": items.length,
-        "num_envs": len(items.rows),
-        "fields": schema.describe(),
-        "rng": rng.bit_generator.state,
-    }
-    small = {
-        "meta": np.array(json.dumps(meta)),
-        "rows": items.rows,
-        "evicted": items.evicted,
-        "order": np.asarray(items.order),
-        "queue": np.array(items.queue, np.int64),
-    }
     unfinished = f"{os.fspath(path)}.unfinished"
     with zipfile.ZipFile(unfinished, "w") as file:
-        for name, array in small.items():
-            with _member(file, name, "w") as stream:
-                np.lib.format.write_array(stream, array, allow_pickle=False)
-        located = pool.locate(_held_ids(items.rows, items.evicted, pool.page))
+        write_index(file, schema, items, rng)
+        located = pool.locate(held_ids(items.rows, items.evicted, pool.page))
         for name, array in pool.arrays.items():
-            with _member(file, f"row/{name}", "w") as stream:
-                _write_rows(stream, array, located)
+            files.write_rows(file, f"row/{name}", array, located)
     os.replace(unfinished, path)
 
 
@@ -59,59 +44,66 @@ def load(path, schema, items, pool, rng):
         pool: `Pool` without rows, filled.
         rng: `np.random.Generator`, overwritten.
     """
-    with zipfile.ZipFile(path) as file:
-        small = {
-            name: _read_array(file, name)
-            for name in ("meta", "rows", "evicted", "order", "queue")
-        }
-        meta = json.loads(str(small.pop("meta")))
-        _check(path, meta, schema, items)
-        located = pool.claim(
-            _held_ids(small["rows"], small["evicted"], pool.page)
-        )
+    meta, index = read_index(path)
+    check(path, meta, schema, items)
+    located = claim_rows(index, pool)
+    with files.open_npz(path) as file:
         for name, array in pool.arrays.items():
             dtype = numpy_dtype(meta["fields"][name]["dtype"])
-            with _member(file, f"row/{name}", "r") as stream:
-                _read_rows(stream, array, located, dtype)
-    items.rows, items.evicted = small["rows"], small["evicted"]
-    items.order.pop(len(items))
-    items.order.push(small["order"])
-    items.queue.clear()
-    if items.online:
-        items.queue.extend(small["queue"].tolist())
-    items.evict()
-    pool.release(items.evicted)
-    rng.bit_generator.state = meta["rng"]
+            files.read_rows(file, f"row/{name}", array, located, dtype)
+    restore(meta, index, items, pool, rng)
 
 
-def _held_ids(rows, evicted, page):
-    """Returns the step ids of all rows in pages in use, stream by stream."""
-    first = evicted // page * page
-    return np.concatenate(
-        [
-            step_ids(stream, np.arange(first[stream], rows[stream]))
-            for stream in range(len(rows))
-        ]
-    )
+def write_index(file, schema, items, rng, **more):
+    """Writes all of a replay but its rows into an open zip.
 
-
-def _check(path, meta, schema, items):
-    saved = {
-        "format": meta["format"],
-        "num_envs": meta["num_envs"],
-        "length": meta["length"],
-        **meta["fields"],
+    Args:
+        file: zip that is open for writing.
+        schema: `Schema`.
+        items: `Items`.
+        rng: `np.random.Generator` of the sampler.
+        **more: what else `meta` shall hold, for JSON.
+    """
+    meta = {
+        **_describe(schema, items),
+        **schema.spaces,
+        "rng": rng.bit_generator.state,
+        **more,
     }
-    own = {
-        "format": _FORMAT,
-        "num_envs": len(items.rows),
-        "length": items.length,
-        **schema.describe(),
+    index = {
+        "meta": np.array(json.dumps(meta)),
+        "rows": items.rows,
+        "evicted": items.evicted,
+        "order": np.asarray(items.order),
+        "queue": np.array(items.queue, np.int64),
     }
+    for name, array in index.items():
+        files.write_array(file, name, array)
+
+
+def read_index(path):
+    """Returns the dict `meta` and the dict of arrays of `write_index`."""
+    with files.open_npz(path) as file:
+        meta = json.loads(str(files.read_array(file, "meta")))
+        index = {name: files.read_array(file, name) for name in _INDEX}
+    return meta, index
+
+
+def check(path, meta, schema, items):
+    """Refuses the rows of another kind of replay.
+
+    Args:
+        path: path of the file, for the message.
+        meta: dict, what `read_index` returned.
+        schema: `Schema`.
+        items: `Items`.
+    """
+    own = _comparable(_describe(schema, items))
+    saved = _comparable({k: meta[k] for k in ("format", *_SIZES, "fields")})
     differ = [
         f"{name}: {own.get(name)} here, {saved.get(name)} in the file"
         for name in sorted(own.keys() | saved.keys())
-        if _comparable(name, own) != _comparable(name, saved)
+        if own.get(name) != saved.get(name)
     ]
     if differ:
         raise ValueError(
@@ -122,45 +114,52 @@ def _check(path, meta, schema, items):
         )
 
 
-def _comparable(name, values):
-    if name == "context/deter" and name in values:
-        return values[name]["shape"]  # Floats are cast.
-    return values.get(name)
+def claim_rows(index, pool):
+    """Makes room for the rows of an index, `(N,)` places in the pool."""
+    located = pool.claim(held_ids(index["rows"], index["evicted"], pool.page))
+    pool.files[located] = CHANGED
+    return located
 
 
-def _write_rows(stream, array, located):
-    dtype = _plain(array.dtype)
-    header = {
-        "descr": np.lib.format.dtype_to_descr(dtype),
-        "fortran_order": False,
-        "shape": (len(located), *array.shape[1:]),
+def restore(meta, index, items, pool, rng):
+    """Makes what was read the state of a replay."""
+    items.rows, items.evicted = index["rows"], index["evicted"]
+    items.order.pop(len(items))
+    items.order.push(index["order"])
+    items.queue.clear()
+    if items.online:
+        items.queue.extend(index["queue"].tolist())
+    items.evict()
+    pool.release(items.evicted)
+    rng.bit_generator.state = meta["rng"]
+
+
+def held_ids(rows, evicted, page):
+    """Returns the step ids of all rows in pages in use, stream by stream."""
+    first = evicted // page * page
+    return np.concatenate(
+        [
+            step_ids(stream, np.arange(first[stream], rows[stream]))
+            for stream in range(len(rows))
+        ]
+    )
+
+
+_SIZES = ("num_envs", "length")
+
+
+def _describe(schema, items):
+    return {
+        "format": _FORMAT,
+        "num_envs": len(items.rows),
+        "length": items.length,
+        "fields": schema.describe(),
     }
-    np.lib.format.write_array_header_1_0(stream, header)
-    for begin in range(0, len(located), _PART):
-        stream.write(array[located[begin : begin + _PART]].tobytes())
 
 
-def _read_rows(stream, array, located, dtype):
-    np.lib.format.read_magic(stream)
-    np.lib.format.read_array_header_1_0(stream)
-    nbytes = dtype.itemsize * int(np.prod(array.shape[1:]))  # Of one row.
-    for begin in range(0, len(located), _PART):
-        row = located[begin : begin + _PART]
-        values = np.frombuffer(stream.read(len(row) * nbytes), dtype)
-        array[row] = values.reshape(len(row), *array.shape[1:])
-
-
-def _read_array(file, name):
-    with _member(file, name, "r") as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
-
-
-def _member(file, name, mode):
-    return file.open(f"{name}.npy", mode, force_zip64=mode == "w")
-
-
-def _plain(dtype):
-    """Returns a dtype that NumPy's format knows, for bfloat16 its bits."""
-    if dtype.kind == "V":
-        return np.dtype(f"u{dtype.itemsize}")
-    return dtype
+def _comparable(description):
+    flat = {**description, **description["fields"]}
+    del flat["fields"]
+    if "context/deter" in flat:
+        flat["context/deter"] = flat["context/deter"]["shape"]  # It is cast.
+    return flat

@@ -77,3 +77,29 @@ def test_ratio_zero_is_never_due():
 def test_negative_ratio_is_refused():
     with pytest.raises(ValueError, match="not be negative.*ratio=-1.*Use 0"):
         RatioClock(-1)
+
+
+def test_goes_on_where_another_clock_stopped():
+    clock, other = RatioClock(0.3), RatioClock(0.3)
+    before = [clock(step) for step in range(10, 24)]
+    other.resume(clock.previous, 23, clock.ratio)
+    assert sum(before) == 4
+    after = [clock(step) for step in range(24, 60)]
+    assert [other(step) for step in range(24, 60)] == after
+
+
+def test_goes_on_before_the_first_update():
+    clock = RatioClock(0.5)
+    clock.resume(None, 7, 0.1)
+    assert [clock(step) for step in (10, 11, 12)] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("old, new", [(0.01, 8.0), (8.0, 0.01)])
+def test_another_ratio_brings_no_burst(old, new):
+    # The other clock was 0.99 of an update ahead; so is this one.
+    clock = RatioClock(new)
+    clock.resume(100 - 0.99 / old, 100, old)
+    due = [clock(step) for step in range(101, 501)]
+    assert abs(sum(due) - 400 * new) <= 1
+    assert max(due) <= max(1, new + 1)
+    assert clock.next_step(500) >= 501

@@ -1,4 +1,5 @@
 import collections
+import json
 import math
 import types
 
@@ -8,7 +9,7 @@ from scripted import algorithm_k
 
 from keras_dreamer.callbacks.clock import RatioClock
 from keras_dreamer.callbacks.train_ratio import TrainRatio
-from keras_dreamer.driver import Episode
+from keras_dreamer.episode import Episode
 
 LENGTH = 5  # Rows of a window.
 TRAINED = 3 * 4  # batch_size * batch_length.
@@ -40,6 +41,13 @@ class Driver:
         self.repeat = repeat
         self.episodes = collections.deque()
         self.events = []
+
+    def get_state(self):
+        return {"step": self.step, "rows": self.replay.rows.tolist()}
+
+    def set_state(self, state):
+        self.step = state["step"]
+        self.replay.rows[:] = state["rows"]
 
     def advance(self, limit=1):
         left = self.envs.num_envs - self.step % self.envs.num_envs
@@ -170,6 +178,57 @@ def test_replay_filled_by_others_needs_no_warm_up():
     driver.replay.rows[:] = 100
     fit(make(driver, ratio=TRAINED, total_steps=3))
     assert driver.events == [0, "update", 1, "update", 0, "update"]
+
+
+@pytest.mark.parametrize("updates", [1, 6, 7, 8, 20])
+@pytest.mark.parametrize("ratio", [5, 12, 30])
+def test_goes_on_in_another_process(updates, ratio):
+    driver = Driver(3)
+    callback = make(driver, ratio, total_steps=100)
+    fit(callback, updates=updates, steps_per_epoch=updates)
+    state = json.loads(json.dumps(callback.get_state()))
+    other = make(Driver(3), ratio, total_steps=100)
+    other.set_state(state)
+    fit(other)
+    events = driver.events + other.driver.events
+    assert events == algorithm_k(3, 100, TRAINED, LENGTH, ratio)
+    assert other.updates == events.count("update")
+
+
+def test_another_process_has_the_statistics():
+    callback = make(Driver(2), ratio=6)
+    callback.on_train_begin()
+    callback.on_epoch_begin(0)
+    for batch in range(5):
+        callback.on_train_batch_begin(batch)
+        callback.on_train_batch_end(batch)
+    # In the middle of the epoch of `test_logs_of_an_epoch`.
+    other = make(Driver(2), ratio=6)
+    other.set_state(json.loads(json.dumps(callback.get_state())))
+    expected, actual = {}, {}
+    callback.on_epoch_end(0, expected)
+    other.on_train_begin()
+    other.on_epoch_begin(0)
+    other.on_epoch_end(0, actual)
+    for name in ("episode/return", "episodes", "updates", "replay_ratio"):
+        assert actual[name] == expected[name], name
+    assert actual["episodes"] == 2
+
+
+def test_updates_that_are_owed_need_no_more_steps():
+    # Five updates for each step: stops after the first of step 60.
+    callback = make(Driver(1), ratio=60, total_steps=60)
+    callback.on_train_begin()
+    callback.on_epoch_begin(0)
+    while callback.driver.step < 60:
+        callback.on_train_batch_begin(0)
+        callback.on_train_batch_end(0)
+    state = callback.get_state()
+    assert state["due"] == 4
+    other = make(Driver(1), ratio=60, total_steps=60)
+    other.set_state(state)
+    assert len(fit(other, steps_per_epoch=1)) == 4
+    assert other.driver.step == 60
 
 
 def test_logs_of_an_epoch():

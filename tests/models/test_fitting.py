@@ -1,3 +1,4 @@
+import json
 import signal
 
 import agents
@@ -5,8 +6,10 @@ import keras
 import numpy as np
 import pytest
 
+from keras_dreamer.callbacks import Checkpoint
 from keras_dreamer.callbacks import LatentWriteBack
 from keras_dreamer.callbacks import SlowCritic
+from keras_dreamer.callbacks.skip_limit import SkipLimit
 from keras_dreamer.models.fitting import recipe_optimizer
 from keras_dreamer.models.start_line import start_line
 
@@ -290,3 +293,32 @@ def test_fit_takes_other_datasets_too(model, batch):
             return (batch,)
 
     assert len(model.fit(Plain(), verbose=0).history["loss"]) == 1
+
+
+# Checkpoints.
+
+
+def test_checkpoints_come_last_and_know_the_run(model, batch, tmp_path):
+    checkpoint, other = Checkpoint(tmp_path), Recorder()
+    model.fit(
+        agents.FixedBatches(batch), callbacks=[checkpoint, other], verbose=0
+    )
+    kinds = [
+        type(callback)
+        for callback in checkpoint._callbacks
+        if not isinstance(callback, SkipLimit)
+    ]
+    assert kinds == [SlowCritic, LatentWriteBack, Recorder, Checkpoint]
+    (path,) = checkpoint.folder.finished()
+    state = json.loads((path / "state.json").read_text())["content"]
+    assert (state["updates"], state["replay"]) == (1, False)
+
+
+def test_a_resumed_fit_begins_in_its_epoch(model, batch, tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.resume(tmp_path, updates=4)
+    dataset = agents.FixedBatches(batch, steps_per_epoch=3)
+    before = int(model.optimizer.iterations)
+    history = model.fit(dataset, epochs=2, callbacks=[checkpoint], verbose=0)
+    assert history.epoch == [1]
+    assert int(model.optimizer.iterations) - before == 6 - 4

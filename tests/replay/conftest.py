@@ -35,7 +35,8 @@ def make_envs(num_envs, observation=BOX, action=BOX):
 
 def make_replay(num_envs=2, capacity=1000, dtype="float32", **kwargs):
     """Returns a replay; fields of `SmallConfig` may be given."""
-    own = {k: kwargs.pop(k) for k in ("online", "seed") if k in kwargs}
+    names = ("online", "seed", "directory")
+    own = {k: kwargs.pop(k) for k in names if k in kwargs}
     return Replay(
         SmallConfig(**kwargs), make_envs(num_envs), capacity, dtype=dtype, **own
     )

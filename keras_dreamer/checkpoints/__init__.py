@@ -1,0 +1,1 @@
+"""Checkpoints: runs that go on in another process."""

@@ -1,0 +1,20 @@
+"""What is known of an episode when it has ended."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Episode:
+    """A finished episode.
+
+    Attributes:
+        stream: int. Index of its environment.
+        episode_return: float. Sum of its rewards.
+        length: int. Agent steps after the reset.
+        step: int. Agent steps of all environments when it ended.
+    """
+
+    stream: int
+    episode_return: float
+    length: int
+    step: int

@@ -1,0 +1,135 @@
+"""Where the arrays of the replay live: in memory, or in mapped files."""
+
+import errno
+import mmap
+import os
+import pathlib
+import shutil
+import tempfile
+import weakref
+
+import numpy as np
+
+try:
+    import fcntl
+except ImportError:  # Windows does not delete files that are mapped.
+    fcntl = None
+
+
+class HeapArrays:
+    """Arrays of one row per entry, in memory.
+
+    Growing moves no data on Linux (`realloc`). It leaves views of the arrays
+    without their memory.
+
+    Args:
+        fields: dict from name to `(shape, dtype)` of one row.
+    """
+
+    def __init__(self, fields):
+        self.arrays = {
+            name: np.zeros((0, *shape), dtype)
+            for name, (shape, dtype) in fields.items()
+        }
+
+    def resize(self, rows):
+        """Grows the arrays to a number of rows; new ones are zero."""
+        for array in self.arrays.values():
+            array.resize((rows, *array.shape[1:]), refcheck=False)
+
+
+class MappedArrays:
+    """The same arrays in files that are mapped into memory.
+
+    The system keeps in RAM what is in use and moves the rest to the files, so
+    they may be larger than RAM. The files are working memory: they lie in a
+    folder of their own, `replay-*`, which goes with the arrays, and what a
+    process that was killed has left goes when the next one starts.
+
+    Args:
+        fields: dict from name to `(shape, dtype)` of one row.
+        directory: path of the folder to make that folder in.
+    """
+
+    def __init__(self, fields, directory):
+        directory = pathlib.Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(directory)
+        self.folder = pathlib.Path(
+            tempfile.mkdtemp(prefix="replay-", dir=directory)
+        )
+        lock = _lock(self.folder)
+        self._fields = fields
+        self._paths = {
+            name: self.folder / f"{name.replace('/', '.')}.rows"
+            for name in fields
+        }
+        for path in self._paths.values():
+            path.touch()
+        self._close = weakref.finalize(self, _remove, self.folder, lock)
+        self.arrays = HeapArrays(fields).arrays  # Nothing can be mapped yet.
+
+    def resize(self, rows):
+        """Grows the arrays to a number of rows; new ones are zero."""
+        for name, (shape, dtype) in self._fields.items():
+            nbytes = rows * int(np.prod(shape)) * dtype.itemsize
+            with open(self._paths[name], "r+b") as file:
+                self._reserve(file.fileno(), nbytes)
+                mapped = mmap.mmap(file.fileno(), nbytes)
+            flat = np.frombuffer(mapped, np.uint8).view(dtype)
+            self.arrays[name] = flat.reshape(rows, *shape)
+
+    def _reserve(self, file, nbytes):
+        """Makes a file larger, on a disk that has the room.
+
+        A file with holes would grow without it, and kill the process with a
+        bus error when a row is written later.
+        """
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file, 0, nbytes)
+            else:
+                os.ftruncate(file, nbytes)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise OSError(
+                errno.ENOSPC,
+                "The disk of the replay's `directory` must have room for its "
+                f"arrays. Received: {nbytes:,} bytes for one of them do not "
+                "fit. Free space, choose another directory or a smaller "
+                "`capacity`",
+                str(self.folder),
+            ) from None
+
+
+def _lock(folder):
+    """Marks a folder as in use as long as this process lives."""
+    unlocked = folder / "lock.new"
+    file = os.open(unlocked, os.O_CREAT | os.O_RDWR)
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    os.rename(unlocked, folder / "lock")  # Appears locked.
+    return file
+
+
+def _remove_abandoned(directory):
+    """Removes the folders of processes that have ended."""
+    for lock in directory.glob("replay-*/lock"):
+        try:
+            file = os.open(lock, os.O_RDWR)
+        except OSError:
+            continue
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+        except OSError:
+            pass  # Its process lives.
+        finally:
+            os.close(file)
+
+
+def _remove(folder, lock):
+    os.close(lock)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,103 @@
+import errno
+import gc
+import os
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from keras_dreamer.replay.disk import HeapArrays
+from keras_dreamer.replay.disk import MappedArrays
+
+FIELDS = {
+    "observation/x": ((2, 3), np.dtype("float32")),
+    "flag": ((), np.dtype(bool)),
+    "deter": ((4,), np.dtype(ml_dtypes.bfloat16)),
+}
+
+
+def sizes(memory):
+    return {p.name: p.stat().st_size for p in memory.folder.glob("*.rows")}
+
+
+def test_mapped_arrays_are_like_those_in_memory(tmp_path):
+    memories = HeapArrays(FIELDS), MappedArrays(FIELDS, tmp_path)
+    rng = np.random.default_rng(0)
+    for rows in (0, 3, 5, 40):
+        noise = rng.uniform(-9, 9, (rows, 4))
+        for memory in memories:
+            before = {k: v.copy() for k, v in memory.arrays.items()}
+            if rows:
+                memory.resize(rows)
+            for name, (shape, dtype) in FIELDS.items():
+                array = memory.arrays[name]
+                assert type(array) is np.ndarray
+                assert (array.shape, array.dtype) == ((rows, *shape), dtype)
+                kept = len(before[name])
+                np.testing.assert_array_equal(array[:kept], before[name])
+                assert not array[kept:].astype("float32").any()
+            memory.arrays["deter"][:] = noise
+            memory.arrays["observation/x"][:] = rows
+            memory.arrays["flag"][-1:] = True
+
+
+def test_files_hold_the_rows_and_nothing_more(tmp_path):
+    memory = MappedArrays(FIELDS, tmp_path / "new" / "folder")
+    memory.resize(10)
+    memory.arrays["observation/x"][3] = 7.0
+    assert sizes(memory) == {
+        "observation.x.rows": 10 * 6 * 4,
+        "flag.rows": 10,
+        "deter.rows": 10 * 4 * 2,
+    }
+    stored = np.fromfile(memory.folder / "observation.x.rows", "float32")
+    assert stored.reshape(10, 2, 3)[3].tolist() == [[7.0] * 3] * 2
+
+
+def test_the_folder_goes_with_the_arrays(tmp_path):
+    memory = MappedArrays(FIELDS, tmp_path)
+    memory.resize(10)
+    other = MappedArrays(FIELDS, tmp_path)
+    assert memory.folder.exists() and other.folder.exists()
+    del memory
+    gc.collect()
+    assert list(tmp_path.iterdir()) == [other.folder]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    code = (
+        "import os, signal, sys, numpy as np\n"
+        "from keras_dreamer.replay.disk import MappedArrays\n"
+        "memory = MappedArrays({'x': ((), np.dtype('int8'))}, sys.argv[1])\n"
+        "memory.resize(100)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path])  # noqa: S603
+    (left,) = tmp_path.iterdir()
+    assert (left / "x.rows").stat().st_size == 100
+    (tmp_path / "replay-notes").mkdir()  # Nothing of ours.
+    memory = MappedArrays(FIELDS, tmp_path)
+    assert not left.exists()
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "replay-notes",
+        memory.folder.name,
+    }
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "posix_fallocate"), reason="reserves with holes"
+)
+def test_a_full_disk_is_an_error_and_not_the_end(tmp_path, monkeypatch):
+    memory = MappedArrays(FIELDS, tmp_path)
+    memory.resize(4)
+    memory.arrays["deter"][:] = 3.0
+
+    def full(file, offset, length):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="must have room.*192 bytes.*Free sp"):
+        memory.resize(8)
+    assert (memory.arrays["deter"].astype("float32") == 3).all()
