@@ -1,9 +1,11 @@
 """Sums of losses over an axis, on the active backend and by its own code."""
 
+import keras
 import numpy as np
 import pytest
 from backend_tools import evaluate
 from backend_tools import gradients
+from helpers import to_numpy
 from keras import ops
 
 from keras_dreamer import backend
@@ -56,3 +58,25 @@ def test_gradient_of_loss_and_outputs(accumulate):
     y = X @ W
     expected = np.einsum("ln,lni->i", 2 * y + 3 * weight * y**2, X)
     np.testing.assert_allclose(gradient, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        (1, X.reshape(-1, 2)),
+        (2, X.reshape(-1, 2)),  # Three rows are not spread over two devices.
+        (3, np.swapaxes(X, 0, 1).reshape(-1, 2)),
+    ],
+)
+def test_the_rows_of_a_device_stay_together(devices, expected):
+    names = [f"cpu:{index}" for index in range(devices)]
+    mesh = keras.distribution.DeviceMesh((devices,), ["batch"], names)
+
+    def give_back(weights, rows):
+        np.testing.assert_array_equal(to_numpy(rows["x"]), expected)
+        return ops.sum(rows["x"]), rows
+
+    with keras.distribution.DataParallel(mesh).scope():
+        inputs = {"x": ops.convert_to_tensor(X)}
+        _, outputs = flat.accumulate(give_back, {}, inputs)
+    np.testing.assert_array_equal(to_numpy(outputs["x"]), X)
