@@ -7,13 +7,14 @@ import warnings
 import keras
 import numpy as np
 
+from keras_dreamer.callbacks.resumable import Resumable
 from keras_dreamer.callbacks.sinks import JsonLines
 from keras_dreamer.callbacks.sinks import TensorBoard
 from keras_dreamer.callbacks.sinks import WandB
 from keras_dreamer.version import __version__
 
 
-class RunLog(keras.callbacks.Callback):
+class RunLog(Resumable, keras.callbacks.Callback):
     """Writes a run to `logdir/log.jsonl`, TensorBoard and W&B.
 
     Each line of `log.jsonl` is a JSON object with `event` and `time` (seconds
@@ -49,6 +50,12 @@ class RunLog(keras.callbacks.Callback):
         self._ratio = None
         self._updates = 0
 
+    def get_state(self):
+        return {"updates": self._updates}
+
+    def set_state(self, state):
+        self._updates = state["updates"]
+
     def set_ratio(self, ratio):
         """Takes the `TrainRatio` of `fit`, or `None`."""
         self._ratio = ratio
@@ -71,7 +78,8 @@ class RunLog(keras.callbacks.Callback):
             )
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._written = 0  # Of the epoch's episodes.
+        # Of the epoch's episodes; a resumed epoch has some that are written.
+        self._written = len(self._ratio.episodes) if self._ratio else 0
 
     def on_train_batch_end(self, batch, logs=None):
         self._updates += 1

@@ -72,17 +72,19 @@ def test_the_first_line_says_what_runs(tmp_path):
 
 
 def test_episodes_come_one_by_one_then_the_epoch(tmp_path, sinks):
-    ratio = types.SimpleNamespace(episodes=[Episode(1, 2.5, 9, 20)])
+    ratio = types.SimpleNamespace(episodes=[])
     callback = RunLog(tmp_path)
     start(callback, ratio)
+    ratio.episodes += [Episode(1, 2.5, 9, 20)]
     callback.on_train_batch_end(0)
     ratio.episodes += [Episode(0, 3.5, 8, 30)]
     callback.on_train_batch_end(1)
     callback.on_train_batch_end(2)
     logs = {"loss": np.float32(0.5), "agent_steps": 40, "updates": 13}
     callback.on_epoch_end(0, {**logs, "episode/return": float("nan")})
-    ratio.episodes = [Episode(1, 4.5, 7, 50)]
+    ratio.episodes = []
     callback.on_epoch_begin(1)
+    ratio.episodes = [Episode(1, 4.5, 7, 50)]
     callback.on_train_batch_end(0)
     _, *found = events(tmp_path)
     assert [e.pop("event") for e in found] == [
@@ -145,3 +147,15 @@ def test_a_logdir_that_cannot_be_made_only_warns(tmp_path, sinks):
     callback = RunLog(tmp_path / "file" / "run")
     with pytest.warns(UserWarning, match="JsonLines cannot log"):
         start(callback)
+
+
+def test_a_resumed_epoch_writes_no_episode_twice(tmp_path, sinks):
+    ratio = types.SimpleNamespace(episodes=[Episode(1, 2.5, 9, 20)])
+    callback = RunLog(tmp_path)
+    callback.set_state({"updates": 7})
+    start(callback, ratio)
+    ratio.episodes += [Episode(0, 3.5, 8, 30)]
+    callback.on_train_batch_end(0)
+    callback.on_epoch_end(0, {})
+    assert sinks == [("episode", 30), ("epoch", 8)]
+    assert callback.get_state() == {"updates": 8}
