@@ -66,26 +66,23 @@ def measure(command, case):
     if not case.pop("warm_cache", False) or case["backend"] != "jax":
         return _run(command, case)
     with tempfile.TemporaryDirectory() as cache:
-        settings = {"JAX_COMPILATION_CACHE_DIR": cache}
-        rows, columns = _run(command, case, settings)
+        rows, columns = _run(command, case, cache)
         again = {**case, "updates": 1, "breakdown": False}
-        for row, warm in zip(
-            rows, _run(command, again, settings)[0], strict=True
-        ):
+        for row, warm in zip(rows, _run(command, again, cache)[0], strict=True):
             row["warm_s"] = warm["first_s"]
     return rows, columns
 
 
-def _run(command, case, settings=None):
+def _run(command, case, cache=None):
     environment = {
         **os.environ,
         "KERAS_BACKEND": case.get("backend", DEFAULT_BACKEND),
         "TF_CPP_MIN_LOG_LEVEL": "3",  # What TensorFlow says at its start.
-        **(settings or {}),
     }
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "task.json"
-        path.write_text(json.dumps({"command": command, "case": case}))
+        task = {"command": command, "case": case, "cache": cache}
+        path.write_text(json.dumps(task))
         subprocess.run(
             [sys.executable, "-m", "benchmarks.child", str(path)],
             cwd=report.ROOT,

@@ -7,8 +7,8 @@ The size "small" comes with settings that show learning within half an hour on
 two cores. Every other size trains by the protocol of the recipe: 16
 environments, and its own action repeat, replay ratio and budget.
 
-With `--logdir runs/balance` the run is saved every ten minutes, and the same
-command with `--resume` goes on with it.
+With `--logdir runs/balance` the run is logged there, every episode included,
+and saved every ten minutes; the same command with `--resume` goes on with it.
 """
 
 import argparse
@@ -117,7 +117,10 @@ def main():
         )
     dataset = kd.replay.ReplayDataset(replay)
     if args.logdir:
-        callbacks.append(kd.callbacks.Checkpoint(args.logdir))
+        callbacks += [
+            kd.callbacks.Checkpoint(args.logdir),
+            kd.callbacks.RunLog(args.logdir),
+        ]
     if args.resume:
         found = kd.resume(args.logdir, model, dataset, callbacks)
         print(f"Going on after {found.updates} updates: {found.path}")

@@ -125,6 +125,7 @@ class Driver:
                 float(self._returns[stream]),
                 int(self._lengths[stream]) - 1,
                 self.step,
+                self.env_steps,
             )
         )
         self._returns[stream] = 0.0

@@ -133,12 +133,13 @@ def test_episodes_come_out_as_events():
     # Environment 0 plays 1, 2, ... steps, environment 1 plays 2, 5, ... Rows
     # alternate: row r of environment w is transition 2 r + w + 1.
     events = [
-        (e.stream, e.episode_return, e.length, e.step) for e in driver.episodes
+        (e.stream, e.episode_return, e.length, e.step, e.env_steps)
+        for e in driver.episodes
     ]
     assert events == [
-        (0, 0.125, 1, 3),
-        (1, 0.125 + 0.25, 2, 6),
-        (0, 1.125 + 1.25, 2, 9),
+        (0, 0.125, 1, 3, 1),
+        (1, 0.125 + 0.25, 2, 6, 3),
+        (0, 1.125 + 1.25, 2, 9, 5),
     ]
 
 

@@ -23,7 +23,8 @@ class RunLog(Resumable, keras.callbacks.Callback):
     * `start`: once for each `fit`, with the versions, the backend and the
       configuration.
     * `episode`: after each episode of training, with `return`, `length` (in
-      agent steps), `stream` (index of its environment) and `agent_steps`.
+      agent steps), `stream` (index of its environment), `agent_steps` and
+      `env_steps`.
     * `epoch`: after each epoch, with everything in Keras's logs: the means of
       all loss terms, entropies, the range of returns (`retnorm/lo`,
       `retnorm/hi`), and what `TrainRatio` adds: `episode/return`,
@@ -106,6 +107,7 @@ class RunLog(Resumable, keras.callbacks.Callback):
                 "event": "episode",
                 "time": time.time(),
                 "agent_steps": episode.step,
+                "env_steps": episode.env_steps,
                 "stream": episode.stream,
                 "return": episode.episode_return,
                 "length": episode.length,

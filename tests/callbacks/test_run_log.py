@@ -75,16 +75,16 @@ def test_episodes_come_one_by_one_then_the_epoch(tmp_path, sinks):
     ratio = types.SimpleNamespace(episodes=[])
     callback = RunLog(tmp_path)
     start(callback, ratio)
-    ratio.episodes += [Episode(1, 2.5, 9, 20)]
+    ratio.episodes += [Episode(1, 2.5, 9, 20, 40)]
     callback.on_train_batch_end(0)
-    ratio.episodes += [Episode(0, 3.5, 8, 30)]
+    ratio.episodes += [Episode(0, 3.5, 8, 30, 60)]
     callback.on_train_batch_end(1)
     callback.on_train_batch_end(2)
     logs = {"loss": np.float32(0.5), "agent_steps": 40, "updates": 13}
     callback.on_epoch_end(0, {**logs, "episode/return": float("nan")})
     ratio.episodes = []
     callback.on_epoch_begin(1)
-    ratio.episodes = [Episode(1, 4.5, 7, 50)]
+    ratio.episodes = [Episode(1, 4.5, 7, 50, 100)]
     callback.on_train_batch_end(0)
     _, *found = events(tmp_path)
     assert [e.pop("event") for e in found] == [
@@ -95,10 +95,28 @@ def test_episodes_come_one_by_one_then_the_epoch(tmp_path, sinks):
     ]
     assert all(e.pop("time") > 0 for e in found)
     assert found == [
-        {"agent_steps": 20, "stream": 1, "return": 2.5, "length": 9},
-        {"agent_steps": 30, "stream": 0, "return": 3.5, "length": 8},
+        {
+            "agent_steps": 20,
+            "env_steps": 40,
+            "stream": 1,
+            "return": 2.5,
+            "length": 9,
+        },
+        {
+            "agent_steps": 30,
+            "env_steps": 60,
+            "stream": 0,
+            "return": 3.5,
+            "length": 8,
+        },
         {**logs, "loss": 0.5, "epoch": 0, "episode/return": None},
-        {"agent_steps": 50, "stream": 1, "return": 4.5, "length": 7},
+        {
+            "agent_steps": 50,
+            "env_steps": 100,
+            "stream": 1,
+            "return": 4.5,
+            "length": 7,
+        },
     ]
     steps = [("episode", 20), ("episode", 30), ("epoch", 40), ("episode", 50)]
     assert sinks == steps
@@ -150,11 +168,11 @@ def test_a_logdir_that_cannot_be_made_only_warns(tmp_path, sinks):
 
 
 def test_a_resumed_epoch_writes_no_episode_twice(tmp_path, sinks):
-    ratio = types.SimpleNamespace(episodes=[Episode(1, 2.5, 9, 20)])
+    ratio = types.SimpleNamespace(episodes=[Episode(1, 2.5, 9, 20, 40)])
     callback = RunLog(tmp_path)
     callback.set_state({"updates": 7})
     start(callback, ratio)
-    ratio.episodes += [Episode(0, 3.5, 8, 30)]
+    ratio.episodes += [Episode(0, 3.5, 8, 30, 60)]
     callback.on_train_batch_end(0)
     callback.on_epoch_end(0, {})
     assert sinks == [("episode", 30), ("epoch", 8)]

@@ -60,7 +60,9 @@ class Driver:
             self.step += 1
             self.env_steps += self.repeat
             if self.step % 10 == 0:
-                self.episodes.append(Episode(stream, self.step, 9, self.step))
+                self.episodes.append(
+                    Episode(stream, self.step, 9, self.step, self.step)
+                )
         return count
 
 
