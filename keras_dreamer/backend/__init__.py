@@ -8,6 +8,8 @@ Each module offers the same names:
 - `on_cpu()`: whether computations run on the CPU.
 - `accumulate(function, tensors, inputs)`: sum of a loss over the first axis.
 - `as_numpy(tensor)`: an array to be read, without a copy where possible.
+- `normal(shape, seed)`, `uniform(shape, seed)`: float32 random numbers of a
+  `keras.random.SeedGenerator`.
 - `scan(step, carry, inputs, length)`: loop with gradients.
 - `LaPropUpdate`: mixin of the optimizer with a faster update step.
 - `Trainer`: mixin of the model with the training step and access to the
@@ -24,8 +26,10 @@ if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import blocks_apart
     from keras_dreamer.backend.jax import configure
     from keras_dreamer.backend.jax import device
+    from keras_dreamer.backend.jax import normal
     from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import scan
+    from keras_dreamer.backend.jax import uniform
 elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import LaPropUpdate
     from keras_dreamer.backend.tensorflow import Trainer
@@ -34,8 +38,10 @@ elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import blocks_apart
     from keras_dreamer.backend.tensorflow import configure
     from keras_dreamer.backend.tensorflow import device
+    from keras_dreamer.backend.tensorflow import normal
     from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import scan
+    from keras_dreamer.backend.tensorflow import uniform
 elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import LaPropUpdate
     from keras_dreamer.backend.torch import Trainer
@@ -44,8 +50,10 @@ elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import blocks_apart
     from keras_dreamer.backend.torch import configure
     from keras_dreamer.backend.torch import device
+    from keras_dreamer.backend.torch import normal
     from keras_dreamer.backend.torch import on_cpu
     from keras_dreamer.backend.torch import scan
+    from keras_dreamer.backend.torch import uniform
 else:
     raise ValueError(
         "keras_dreamer trains on the Keras backends 'jax', 'tensorflow' and "
@@ -62,6 +70,8 @@ __all__ = [
     "blocks_apart",
     "configure",
     "device",
+    "normal",
     "on_cpu",
     "scan",
+    "uniform",
 ]

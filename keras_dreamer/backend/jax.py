@@ -12,6 +12,9 @@ from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import all_finite
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 
+normal = functools.partial(keras.random.normal, dtype="float32")
+uniform = functools.partial(keras.random.uniform, dtype="float32")
+
 
 def on_cpu():
     """Tells whether computations run on the CPU."""

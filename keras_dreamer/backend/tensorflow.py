@@ -7,6 +7,19 @@ from keras_dreamer.backend.finite import all_finite
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 from keras_dreamer.backend.flat import accumulate as accumulate
 
+# `keras.random` lets the program choose the algorithm: 70 times slower.
+_PHILOX = "philox"
+
+
+def normal(shape, seed):
+    """Draws normal float32 numbers by a `keras.random.SeedGenerator`."""
+    return tf.random.stateless_normal(shape, seed.next(), alg=_PHILOX)
+
+
+def uniform(shape, seed):
+    """Draws float32 numbers in [0, 1) by a `keras.random.SeedGenerator`."""
+    return tf.random.stateless_uniform(shape, seed.next(), alg=_PHILOX)
+
 
 def on_cpu():
     """Tells whether computations run on the CPU."""
@@ -53,31 +66,58 @@ def scan(step, carry, inputs, length):
     Returns:
         The last carry and the nest of `(length, ...)` outputs.
     """
-    # Read from tensor arrays: the gradient of indexing a tensor is as large
-    # as the whole tensor at every step.
-    inputs = _map(
-        lambda x: tf.TensorArray(
-            x.dtype, length, clear_after_read=False
-        ).unstack(x),
-        inputs,
-    )
+    # Lists that shrink and grow at their ends: the gradient of a step adds or
+    # takes one entry. That of a `TensorArray` copies all of it at every step.
+    lists = [
+        tf.raw_ops.TensorListFromTensor(
+            tensor=tf.reverse(x, [0]), element_shape=x.shape[1:]
+        )
+        for x in _present(inputs)
+    ]
+    specs = _output_specs(step, carry, inputs)
+    stacks = [
+        tf.raw_ops.EmptyTensorList(
+            element_shape=x.shape,
+            max_num_elements=length,
+            element_dtype=x.dtype,
+        )
+        for x in _present(specs)
+    ]
 
-    def body(index, carry, arrays):
-        carry, outputs = step(carry, _map(lambda x: x.read(index), inputs))
-        arrays = _map(lambda a, x: a.write(index, x), arrays, outputs)
-        return index + 1, carry, arrays
+    def body(index, carry, lists, stacks):
+        lists, now = zip(*map(_pop, lists, _present(inputs)), strict=True)
+        carry, outputs = step(carry, _pack(inputs, now))
+        stacks = [
+            tf.raw_ops.TensorListPushBack(input_handle=stack, tensor=x)
+            for stack, x in zip(stacks, _present(outputs), strict=True)
+        ]
+        return index + 1, carry, list(lists), stacks
 
-    arrays = _map(
-        lambda x: tf.TensorArray(x.dtype, length, element_shape=x.shape),
-        _output_specs(step, carry, inputs),
-    )
-    _, carry, arrays = tf.while_loop(
+    _, carry, _, stacks = tf.while_loop(
         lambda index, *_: index < length,
         body,
-        (0, carry, arrays),
+        (0, carry, lists, stacks),
         maximum_iterations=length,
     )
-    return carry, _map(lambda array: array.stack(), arrays)
+    outputs = [
+        tf.raw_ops.TensorListStack(
+            input_handle=stack,
+            element_shape=x.shape,
+            element_dtype=x.dtype,
+            num_elements=length,
+        )
+        for stack, x in zip(stacks, _present(specs), strict=True)
+    ]
+    return carry, _pack(specs, outputs)
+
+
+def _pop(entries, x):
+    """Takes the last entry, shaped like those of `x`, from a list."""
+    return tf.raw_ops.TensorListPopBack(
+        input_handle=entries,
+        element_shape=x.shape[1:],
+        element_dtype=x.dtype,
+    )
 
 
 def _output_specs(step, carry, inputs):
@@ -85,16 +125,22 @@ def _output_specs(step, carry, inputs):
 
     @tf.function(autograph=False)
     def outputs():
-        return step(carry, _map(lambda x: x.read(0), inputs))[1]
+        first = _pack(inputs, [x[0] for x in _present(inputs)])
+        return step(carry, first)[1]
 
     return outputs.get_concrete_function().structured_outputs
 
 
-def _map(function, nest, *others):
+def _present(nest):
+    """Returns the leaves of a nest that are not `None`."""
+    return [x for x in tf.nest.flatten(nest) if x is not None]
+
+
+def _pack(nest, values):
+    """Puts values in the place of the leaves that are not `None`."""
+    values = iter(values)
     return tf.nest.map_structure(
-        lambda x, *more: None if x is None else function(x, *more),
-        nest,
-        *others,
+        lambda x: None if x is None else next(values), nest
     )
 
 

@@ -1,5 +1,7 @@
 """PyTorch: eager training step with autograd."""
 
+import functools
+
 import keras
 import ml_dtypes
 import torch
@@ -8,6 +10,9 @@ from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import all_finite
 from keras_dreamer.backend.flat import accumulate as accumulate
 from keras_dreamer.backend.torch_laprop import LaPropUpdate as LaPropUpdate
+
+normal = functools.partial(keras.random.normal, dtype="float32")
+uniform = functools.partial(keras.random.uniform, dtype="float32")
 
 
 def on_cpu():

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 from keras import ops
-from keras import random
+
+from keras_dreamer import backend
 
 
 def noise_shapes(config, action, batch_size, batch_length):
@@ -45,9 +46,9 @@ def draw_noise(shapes, action, seed):
     normal = {p for p in flat if p[1:] and not action[p[1]].discrete}
     drawn = {
         **_cut(
-            random.uniform, {p: flat[p] for p in flat if p not in normal}, seed
+            backend.uniform, {p: flat[p] for p in flat if p not in normal}, seed
         ),
-        **_cut(random.normal, {p: flat[p] for p in flat if p in normal}, seed),
+        **_cut(backend.normal, {p: flat[p] for p in flat if p in normal}, seed),
     }
     return {
         "posterior": drawn["posterior",],
@@ -61,7 +62,7 @@ def _cut(draw, shapes, seed):
     sizes = [math.prod(shape) for shape in shapes.values()]
     if not sizes:
         return {}
-    numbers = draw((sum(sizes),), dtype="float32", seed=seed)
+    numbers = draw((sum(sizes),), seed=seed)
     # `ops.split` refuses to leave a tensor whole, except on JAX.
     stops = np.cumsum(sizes).tolist()
     return {

@@ -8,7 +8,9 @@ if keras.backend.backend() != "tensorflow":
     pytest.skip("another backend is active", allow_module_level=True)
 
 from keras_dreamer.backend.tensorflow import device  # noqa: E402
+from keras_dreamer.backend.tensorflow import normal  # noqa: E402
 from keras_dreamer.backend.tensorflow import scan  # noqa: E402
+from keras_dreamer.backend.tensorflow import uniform  # noqa: E402
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
@@ -40,6 +42,20 @@ def test_scan_is_one_loop_in_the_program():
     graph = cumulate.get_concrete_function(tf.zeros(50)).graph
     loops = [op.type for op in graph.get_operations() if "While" in op.type]
     assert len(loops) == 1
+
+
+@pytest.mark.parametrize("draw", [normal, uniform])
+def test_random_numbers_come_from_one_named_algorithm(draw):
+    # With `keras.random` the program chooses: 100 ms for a small update.
+    first, second = (keras.random.SeedGenerator(0) for _ in range(2))
+    compiled = tf.function(lambda: draw((3,), seed=first), jit_compile=True)
+    (choice,) = [
+        op.inputs[-1].op
+        for op in compiled.get_concrete_function().graph.get_operations()
+        if op.type.startswith("StatelessRandom") and "Get" not in op.type
+    ]
+    assert choice.type == "Const"
+    np.testing.assert_allclose(compiled(), draw((3,), seed=second), rtol=1e-5)
 
 
 def test_a_gpu_has_a_name(monkeypatch):
