@@ -1,12 +1,16 @@
 """PyTorch: eager training step with autograd."""
 
+import contextlib
+
 import keras
 import ml_dtypes
 import torch
 
+from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import all_finite
-from keras_dreamer.backend.flat import accumulate as accumulate
+from keras_dreamer.backend.torch_compile import BodyCompiler
+from keras_dreamer.backend.torch_compile import body_of
 from keras_dreamer.backend.torch_laprop import LaPropUpdate as LaPropUpdate
 
 
@@ -56,7 +60,7 @@ def scan(step, carry, inputs, length):
     Returns:
         The last carry and the nest of `(length, ...)` outputs.
     """
-    outputs = []
+    step, outputs = body_of(step), []
     for now in _entries(inputs, length):
         carry, output = step(carry, now)
         outputs.append(output)
@@ -65,16 +69,84 @@ def scan(step, carry, inputs, length):
     )
 
 
+def accumulate(function, tensors, inputs):
+    """See `keras_dreamer.backend.flat.accumulate`.
+
+    On CPUs loss and gradient of one entry after another, so that activations
+    stay in the cache and their memory is used again.
+    """
+    weights = keras.tree.flatten(tensors)
+    if not on_cpu() or not any(w.requires_grad for w in weights):
+        return flat.accumulate(function, tensors, inputs)
+    body, nests = body_of(function), []
+
+    def flattened(weights, rows):
+        loss, outputs = body(_pack(tensors, weights), rows)
+        nests[:] = [outputs]
+        return loss, keras.tree.flatten(outputs)
+
+    total, *outputs = _Accumulation.apply(flattened, inputs, *weights)
+    return total, _pack(*nests, outputs)
+
+
+class _Accumulation(torch.autograd.Function):
+    """Sum of a loss, outputs of all entries, and the gradient of the sum.
+
+    Takes a function from flat weights and an entry of the inputs to a loss
+    and flat outputs; the inputs; and the weights.
+    """
+
+    @staticmethod
+    def forward(ctx, function, inputs, *weights):
+        sums = [torch.zeros(()), *map(torch.zeros_like, weights)]
+        outputs = []
+        for rows in _entries(inputs, len(keras.tree.flatten(inputs)[0])):
+            with torch.enable_grad():
+                loss, output = function(weights, rows)
+                gradients = torch.autograd.grad(loss, weights)
+            torch._foreach_add_(sums, [loss.detach(), *gradients])
+            outputs.append([x.detach() for x in output])
+        total, *ctx.gradients = sums
+        ctx.function, ctx.inputs = function, inputs
+        ctx.save_for_backward(*weights)
+        ctx.set_materialize_grads(False)
+        return total, *map(torch.stack, zip(*outputs, strict=True))
+
+    @staticmethod
+    def backward(ctx, total, *outputs):
+        if all(upstream is None for upstream in outputs):
+            return None, None, *torch._foreach_mul(ctx.gradients, total)
+        # Somebody differentiates the outputs: not what training does.
+        weights = [w.detach().requires_grad_() for w in ctx.saved_tensors]
+        with torch.enable_grad():
+            found = flat.accumulate(ctx.function, weights, ctx.inputs)
+            pairs = [
+                (x, upstream)
+                for x, upstream in zip(
+                    keras.tree.flatten(found), (total, *outputs), strict=True
+                )
+                if upstream is not None
+            ]
+        losses, upstreams = zip(*pairs, strict=True)
+        gradients = torch.autograd.grad(losses, weights, upstreams)
+        return None, None, *gradients
+
+
 def _entries(nest, length):
     """Yields the entries of the first axis of all tensors in a nest."""
     # The gradient of `unbind` is one `stack`, that of an index a tensor of
     # the size of all entries at every step.
-    flat = [
+    columns = [
         [None] * length if x is None else x.contiguous().unbind()
         for x in keras.tree.flatten(nest)
     ]
-    for entry in zip(*flat, strict=True):
-        yield keras.tree.pack_sequence_as(nest, entry)
+    for entry in zip(*columns, strict=True):
+        yield _pack(nest, entry)
+
+
+def _pack(nest, values):
+    """Returns flat values in the structure of a nest."""
+    return keras.tree.pack_sequence_as(nest, values)
 
 
 class Trainer:
@@ -95,13 +167,16 @@ class Trainer:
     def make_train_function(self, force=False):
         if self.train_function is not None and not force:
             return
-        super().make_train_function(force)
-        inner, exchange = self.train_function, self.exchange
+        # Keras would compile the update as a whole.
+        compiler = BodyCompiler() if self.jit_compile else None
 
         def step(data):
-            return run_step(
-                exchange, iter(data), lambda batch: inner([(batch,)])
-            )
+            with compiler.active() if compiler else contextlib.nullcontext():
+                return run_step(
+                    self.exchange,
+                    iter(data),
+                    lambda batch: self.train_step((batch,)),
+                )
 
         self.train_function = step
 
