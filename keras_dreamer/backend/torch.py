@@ -103,7 +103,9 @@ class _Accumulation(torch.autograd.Function):
         for rows in _entries(inputs, len(keras.tree.flatten(inputs)[0])):
             with torch.enable_grad():
                 loss, output = function(weights, rows)
-                gradients = torch.autograd.grad(loss, weights)
+                gradients = torch.autograd.grad(
+                    loss, weights, materialize_grads=True
+                )
             torch._foreach_add_(sums, [loss.detach(), *gradients])
             outputs.append([x.detach() for x in output])
         total, *ctx.gradients = sums
@@ -128,7 +130,9 @@ class _Accumulation(torch.autograd.Function):
                 if upstream is not None
             ]
         losses, upstreams = zip(*pairs, strict=True)
-        gradients = torch.autograd.grad(losses, weights, upstreams)
+        gradients = torch.autograd.grad(
+            losses, weights, upstreams, allow_unused=True
+        )
         return None, None, *gradients
 
 
