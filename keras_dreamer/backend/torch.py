@@ -6,9 +6,9 @@ import keras
 import ml_dtypes
 import torch
 
-from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import all_finite
+from keras_dreamer.backend.flat import accumulate as accumulate
 from keras_dreamer.backend.torch_compile import BodyCompiler
 from keras_dreamer.backend.torch_compile import body_of
 from keras_dreamer.backend.torch_laprop import LaPropUpdate as LaPropUpdate
@@ -27,7 +27,7 @@ def blocks_apart():
 def configure(cache):
     """Sets the backend up; see `keras_dreamer.configure_runtime`."""
     del cache  # Nothing is kept.
-    return False
+    return on_cpu()
 
 
 def as_numpy(tensor):
@@ -69,73 +69,6 @@ def scan(step, carry, inputs, length):
     )
 
 
-def accumulate(function, tensors, inputs):
-    """See `keras_dreamer.backend.flat.accumulate`.
-
-    On CPUs loss and gradient of one entry after another, so that activations
-    stay in the cache and their memory is used again.
-    """
-    weights = keras.tree.flatten(tensors)
-    if not on_cpu() or not any(w.requires_grad for w in weights):
-        return flat.accumulate(function, tensors, inputs)
-    body, nests = body_of(function), []
-
-    def flattened(weights, rows):
-        loss, outputs = body(_pack(tensors, weights), rows)
-        nests[:] = [outputs]
-        return loss, keras.tree.flatten(outputs)
-
-    total, *outputs = _Accumulation.apply(flattened, inputs, *weights)
-    return total, _pack(*nests, outputs)
-
-
-class _Accumulation(torch.autograd.Function):
-    """Sum of a loss, outputs of all entries, and the gradient of the sum.
-
-    Takes a function from flat weights and an entry of the inputs to a loss
-    and flat outputs; the inputs; and the weights.
-    """
-
-    @staticmethod
-    def forward(ctx, function, inputs, *weights):
-        sums = [torch.zeros(()), *map(torch.zeros_like, weights)]
-        outputs = []
-        for rows in _entries(inputs, len(keras.tree.flatten(inputs)[0])):
-            with torch.enable_grad():
-                loss, output = function(weights, rows)
-                gradients = torch.autograd.grad(
-                    loss, weights, materialize_grads=True
-                )
-            torch._foreach_add_(sums, [loss.detach(), *gradients])
-            outputs.append([x.detach() for x in output])
-        total, *ctx.gradients = sums
-        ctx.function, ctx.inputs = function, inputs
-        ctx.save_for_backward(*weights)
-        ctx.set_materialize_grads(False)
-        return total, *map(torch.stack, zip(*outputs, strict=True))
-
-    @staticmethod
-    def backward(ctx, total, *outputs):
-        if all(upstream is None for upstream in outputs):
-            return None, None, *torch._foreach_mul(ctx.gradients, total)
-        # Somebody differentiates the outputs: not what training does.
-        weights = [w.detach().requires_grad_() for w in ctx.saved_tensors]
-        with torch.enable_grad():
-            found = flat.accumulate(ctx.function, weights, ctx.inputs)
-            pairs = [
-                (x, upstream)
-                for x, upstream in zip(
-                    keras.tree.flatten(found), (total, *outputs), strict=True
-                )
-                if upstream is not None
-            ]
-        losses, upstreams = zip(*pairs, strict=True)
-        gradients = torch.autograd.grad(
-            losses, weights, upstreams, allow_unused=True
-        )
-        return None, None, *gradients
-
-
 def _entries(nest, length):
     """Yields the entries of the first axis of all tensors in a nest."""
     # The gradient of `unbind` is one `stack`, that of an index a tensor of
@@ -145,12 +78,7 @@ def _entries(nest, length):
         for x in keras.tree.flatten(nest)
     ]
     for entry in zip(*columns, strict=True):
-        yield _pack(nest, entry)
-
-
-def _pack(nest, values):
-    """Returns flat values in the structure of a nest."""
-    return keras.tree.pack_sequence_as(nest, values)
+        yield keras.tree.pack_sequence_as(nest, entry)
 
 
 class Trainer:

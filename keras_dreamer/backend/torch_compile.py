@@ -1,16 +1,19 @@
 """PyTorch: loops with compiled bodies."""
 
 import contextlib
+import contextvars
 import warnings
 
 import torch
 
-_active = []  # The compiler of the running update.
+# The compiler of the running update.
+_active = contextvars.ContextVar("compiler", default=None)
 
 
 def body_of(loop):
     """Returns the body of a loop, compiled if the running update wants it."""
-    return _active[-1].compile(loop) if _active else loop
+    compiler = _active.get()
+    return compiler.compile(loop) if compiler else loop
 
 
 class BodyCompiler:
@@ -26,11 +29,11 @@ class BodyCompiler:
     @contextlib.contextmanager
     def active(self):
         """Makes loops ask this compiler."""
-        _active.append(self)
+        token = _active.set(self)
         try:
             yield
         finally:
-            _active.pop()
+            _active.reset(token)
 
     def compile(self, body):
         """Returns `body`, compiled from its second call on.
