@@ -13,10 +13,10 @@ def configure_runtime(cache="~/.cache/keras_dreamer"):
     """Sets this process up for training.
 
     Call it before the first model is made. On JAX, compiled programs are kept
-    on disk, so that the next run starts sooner. On JAX and a CPU, programs
-    run in the calling thread, and on Linux freed memory stays with the
-    process: otherwise each update asks the system for hundreds of megabytes
-    of zeroed pages anew.
+    on disk, so that the next run starts sooner, and programs run in the
+    calling thread of a CPU. With updates on a CPU under Linux, freed memory
+    stays with the process: otherwise each update asks the system for hundreds
+    of megabytes of zeroed pages anew.
 
     Args:
         cache: folder of the compiled programs, or `None` for no cache.

@@ -30,7 +30,7 @@ def configure(cache):
     """Sets the backend up; see `keras_dreamer.configure_runtime`.
 
     Returns:
-        Whether programs take their memory in the calling thread, on a CPU.
+        Whether updates take their memory from this process's `malloc`.
     """
     if cache is not None:
         jax.config.update("jax_compilation_cache_dir", cache)

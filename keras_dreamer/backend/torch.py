@@ -1,5 +1,6 @@
 """PyTorch: eager training step with autograd."""
 
+import contextlib
 import functools
 
 import keras
@@ -9,6 +10,8 @@ import torch
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import all_finite
 from keras_dreamer.backend.flat import accumulate as accumulate
+from keras_dreamer.backend.torch_compile import BodyCompiler
+from keras_dreamer.backend.torch_compile import body_of
 from keras_dreamer.backend.torch_laprop import LaPropUpdate as LaPropUpdate
 
 normal = functools.partial(keras.random.normal, dtype="float32")
@@ -28,7 +31,7 @@ def blocks_apart():
 def configure(cache):
     """Sets the backend up; see `keras_dreamer.configure_runtime`."""
     del cache  # Nothing is kept.
-    return False
+    return on_cpu()
 
 
 def as_numpy(tensor):
@@ -61,7 +64,7 @@ def scan(step, carry, inputs, length):
     Returns:
         The last carry and the nest of `(length, ...)` outputs.
     """
-    outputs = []
+    step, outputs = body_of(step), []
     for now in _entries(inputs, length):
         carry, output = step(carry, now)
         outputs.append(output)
@@ -74,11 +77,11 @@ def _entries(nest, length):
     """Yields the entries of the first axis of all tensors in a nest."""
     # The gradient of `unbind` is one `stack`, that of an index a tensor of
     # the size of all entries at every step.
-    flat = [
+    columns = [
         [None] * length if x is None else x.contiguous().unbind()
         for x in keras.tree.flatten(nest)
     ]
-    for entry in zip(*flat, strict=True):
+    for entry in zip(*columns, strict=True):
         yield keras.tree.pack_sequence_as(nest, entry)
 
 
@@ -100,13 +103,16 @@ class Trainer:
     def make_train_function(self, force=False):
         if self.train_function is not None and not force:
             return
-        super().make_train_function(force)
-        inner, exchange = self.train_function, self.exchange
+        # Keras would compile the update as a whole.
+        compiler = BodyCompiler() if self.jit_compile else None
 
         def step(data):
-            return run_step(
-                exchange, iter(data), lambda batch: inner([(batch,)])
-            )
+            with compiler.active() if compiler else contextlib.nullcontext():
+                return run_step(
+                    self.exchange,
+                    iter(data),
+                    lambda batch: self.train_step((batch,)),
+                )
 
         self.train_function = step
 

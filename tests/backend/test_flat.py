@@ -80,3 +80,20 @@ def test_the_rows_of_a_device_stay_together(devices, expected):
         inputs = {"x": ops.convert_to_tensor(X)}
         _, outputs = flat.accumulate(give_back, {}, inputs)
     np.testing.assert_array_equal(to_numpy(outputs["x"]), X)
+
+
+def test_a_weight_that_an_output_does_not_need(accumulate):
+    inputs = {"x": ops.convert_to_tensor(X)}
+
+    def two(weights, rows):
+        """A loss of one weight, an output of another."""
+        first, second = (ops.sum(rows["x"] * w, axis=-1) for w in weights)
+        return ops.sum(first), {"second": second}
+
+    def combined(*weights):
+        _, outputs = accumulate(two, list(weights), inputs)
+        return ops.sum(outputs["second"])
+
+    found = gradients(combined, W, W)
+    np.testing.assert_array_equal(found[0], np.zeros(2))
+    np.testing.assert_allclose(found[1], X.sum((0, 1)), rtol=1e-5)
