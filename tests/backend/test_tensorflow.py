@@ -47,15 +47,14 @@ def test_scan_is_one_loop_in_the_program():
 @pytest.mark.parametrize("draw", [normal, uniform])
 def test_random_numbers_come_from_one_named_algorithm(draw):
     # With `keras.random` the program chooses: 100 ms for a small update.
-    first, second = (keras.random.SeedGenerator(0) for _ in range(2))
-    compiled = tf.function(lambda: draw((3,), seed=first), jit_compile=True)
+    seed = keras.random.SeedGenerator(0)
+    program = tf.function(lambda: draw((3,), seed=seed))
     choices = {
         op.inputs[-1].op.type
-        for op in compiled.get_concrete_function().graph.get_operations()
+        for op in program.get_concrete_function().graph.get_operations()
         if op.type.startswith("StatelessRandom") and op.type.endswith("V2")
     }
     assert choices == {"Const"}
-    np.testing.assert_allclose(compiled(), draw((3,), seed=second), rtol=1e-5)
 
 
 def test_a_gpu_has_a_name(monkeypatch):
