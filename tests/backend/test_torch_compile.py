@@ -114,7 +114,7 @@ def test_a_model_trains_without_a_compiler(no_compiler):
 
 def test_a_model_compiles_all_loops_of_an_update(compiled):
     found = losses(jit_compile=True)
-    # Observing, imagination, actor and critic, at each update.
-    assert len(compiled) == 2 * 3
+    # Observing and imagination, at each update.
+    assert len(compiled) == 2 * 2
     np.testing.assert_array_equal(found, losses())
-    assert len(compiled) == 2 * 3
+    assert len(compiled) == 2 * 2
