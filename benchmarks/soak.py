@@ -23,6 +23,7 @@ COLUMNS = {
     "kills": "",
     "kills_in_saves": "of them while saving",
     "kills_at_start": "while starting",
+    "resumes": "",
     "updates": "",
     "agent_steps": "agent steps",
     "episodes": "",
@@ -52,6 +53,7 @@ CONFIG = {
     "batch_length": 8,
     "train_ratio": 16.0,
 }
+_SAMPLES = 10  # Of the memory of a run, before it counts.
 _GROWTH = 5.0  # Percent that memory may grow by in the second half of a run.
 
 
@@ -79,6 +81,7 @@ class Soak:
         }
         self.checks = Checks(folder, config, case["capacity"], rate)
         self.kills = {"start": 0, "training": 0, "saving": 0}
+        self.resumes = 0
         self.memory = []  # MB of each run at its end.
         self.exits = [0.0]
         self.growth = None
@@ -110,6 +113,7 @@ class Soak:
             "kills": sum(self.kills.values()),
             "kills_in_saves": self.kills["saving"],
             "kills_at_start": self.kills["start"],
+            "resumes": self.resumes,
             "updates": counters["updates"],
             "agent_steps": counters["step"],
             "env_steps": counters["env_steps"],
@@ -125,6 +129,7 @@ class Soak:
 
     def _begin(self):
         resume = self.checks.newest is not None
+        self.resumes += resume
         self.checks.begin()
         task = {**self.task, "resume": resume, "mapped": self._chance(0.5)}
         (self.folder / "task.json").write_text(json.dumps(task))
@@ -159,23 +164,28 @@ class Soak:
         moment = "saving" if self._saving() else moment
         if signum == signal.SIGKILL:
             self.kills[moment] += 1
-        self._count_python_folders()
+        self._check_temporary()
         self.checks.check()
         memory = run.memory[-1] if run.memory else 0.0
-        if run.trains_since:
-            self.memory.append(memory)
+        if len(run.memory) >= _SAMPLES and self.resumes:
+            self.memory.append(memory)  # The first run compiles, too.
         print(
             f"{how} after {seconds:.1f} s, {moment}: {self.checks.counters}, "
             f"{memory:.0f} MB",
             flush=True,
         )
 
-    def _count_python_folders(self):
-        """Removes what Python's fork server leaves behind when it is killed."""
+    def _check_temporary(self):
+        """Removes the empty folders that a kill leaves in TMPDIR.
+
+        One is of Python's fork server, one of Keras while it saves or loads.
+        """
         left = list((self.folder / "tmp").iterdir())
         names = [path.name for path in left]
-        require(len(left) <= 1, f"temporary folders are left: {names}")
+        require(len(left) <= 2, f"temporary folders are left: {names}")
         for path in left:
+            found = [file for file in path.rglob("*") if file.is_file()]
+            require(not found, f"temporary files are left: {found}")
             shutil.rmtree(path)
 
     def _saving(self):
