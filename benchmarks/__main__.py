@@ -38,6 +38,7 @@ def main(arguments=None):
             k: v for k, v in case.items() if not isinstance(v, dict | list)
         }
         rows += [{**known, **row} for row in found]
+        failures += sum(row.get("failed", 0) for row in found)
     if rows:
         print(report.table(rows, columns))
         report.write(args.out, arguments, about, rows, columns)

@@ -31,6 +31,7 @@ def add_arguments(commands):
     _collecting(long)
     long.add_argument("--updates", type=int, default=20_000)
     long.add_argument("--every", type=int, default=100, help="per line")
+    _add_soak(_command(commands, "soak", "kills a run and resumes it"))
 
 
 def _add_update(update):
@@ -81,6 +82,19 @@ def _add_env(env):
     env.add_argument("--mode", nargs="+", default=["sync", "process"])
     env.add_argument("--envs", type=int, default=16)
     env.add_argument("--steps", type=int, default=1000, help="of each")
+
+
+def _add_soak(soak):
+    soak.add_argument("--backend", nargs="+", default=["jax"], choices=BACKENDS)
+    soak.add_argument("--minutes", type=float, default=60.0)
+    soak.add_argument("--envs", type=int, default=3)
+    soak.add_argument(
+        "--capacity", type=int, default=1500, help="of the replay"
+    )
+    soak.add_argument(
+        "--every", type=int, default=40, help="updates of a checkpoint"
+    )
+    soak.add_argument("--seed", type=int, default=0)
 
 
 def _command(commands, name, description):

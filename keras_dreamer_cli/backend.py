@@ -7,12 +7,13 @@ import sys
 BACKENDS = ("jax", "tensorflow", "torch")
 
 
-def choose_backend(name):
+def choose_backend(name, preferred=None):
     """Sets `KERAS_BACKEND` for this process.
 
     Args:
         name: str of `--backend`, or `None`: then `KERAS_BACKEND` stays, or
             the first backend that is installed is taken.
+        preferred: str, the backend to look for first, or `None`.
 
     Returns:
         str, the backend.
@@ -23,7 +24,7 @@ def choose_backend(name):
             "`--backend` and KERAS_BACKEND must agree. Received: --backend "
             f"{name}, KERAS_BACKEND={given}. Leave one of them out."
         )
-    chosen = name or given or _installed()
+    chosen = name or given or _installed(preferred)
     os.environ["KERAS_BACKEND"] = chosen
     if "keras" in sys.modules and _loaded() != chosen:
         raise ValueError(
@@ -37,9 +38,9 @@ def _loaded():
     return sys.modules["keras"].backend.backend()
 
 
-def _installed():
-    for name in BACKENDS:
-        if importlib.util.find_spec(name):
+def _installed(preferred):
+    for name in (preferred, *BACKENDS):
+        if name and importlib.util.find_spec(name):
             return name
     raise ValueError(
         "Keras needs a backend: JAX, TensorFlow or PyTorch. Received: none is "

@@ -31,10 +31,10 @@ class Settings:
     """Environment steps of the run; a repeated action counts every time."""
     envs: int | None = None
     """Number of environments that are stepped together."""
-    seed: int = 0
-    """Seed of weights, environments, replay and noise."""
-    dtype: typing.Literal["float32", "mixed_bfloat16"] = "float32"
-    """What the networks compute in."""
+    seed: int | None = None
+    """Seed of weights, environments, replay and noise, 0 if not given."""
+    dtype: typing.Literal["float32", "mixed_bfloat16"] | None = None
+    """What the networks compute in, float32 if not given."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,15 +47,21 @@ class OnBackend:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Train(Settings, OnBackend):
-    """Trains an agent. Ctrl-C ends the run and saves it."""
+    """Trains an agent. Ctrl-C saves the run; --resume goes on with it."""
 
     module: typing.ClassVar = "train"
 
-    env: tyro.conf.Positional[str]
+    env: tyro.conf.Positional[str | None] = None
     """gym:<id> or dmc:<domain>_<task>; `keras-dreamer envs` lists them."""
     logdir: pathlib.Path | None = None
     """Folder of the run, by default runs/<env>-seed<seed>. It must not hold
     another run."""
+    resume: bool = False
+    """Goes on with the run in --logdir, with its environment and settings.
+    --steps, --ratio, --dtype, --backend and --checkpoint-minutes may change
+    them."""
+    checkpoint_minutes: float | None = None
+    """Minutes between two checkpoints, 10 if not given."""
     wandb: bool = False
     """Whether to send the log to Weights & Biases."""
 

@@ -15,8 +15,8 @@ def run(command):
     """Prints one line per setting: name, value, origin."""
     resolved = resolve(command)
     print(f"{'environments':18} {resolved.envs:<10} preset or --envs")
-    print(f"{'dtype':18} {command.dtype:<10} --dtype")
-    print(f"{'seed':18} {command.seed:<10} --seed")
+    print(f"{'dtype':18} {command.dtype or 'float32':<10} --dtype")
+    print(f"{'seed':18} {command.seed or 0:<10} --seed")
     found = origins(resolved)
     for name, value in resolved.config.to_dict().items():
         if isinstance(value, dict):

@@ -7,6 +7,12 @@ import gymnasium
 # Of gymnasium's own environments, those that need further packages.
 _NEEDS = {"box2d": "Box2D", "mujoco": "mujoco", "phys2d": "jax"}
 _NEEDS["tabular"] = "jax"
+# Their observations are pictures, which `train` refuses. Only making an
+# environment would tell of others, and that takes long and may open windows.
+_PICTURES = (
+    "ale_py.env:AtariEnv",
+    "gymnasium.envs.box2d.car_racing:CarRacing",
+)
 
 
 def run(command):
@@ -16,14 +22,14 @@ def run(command):
 
 
 def gym_names():
-    """Returns the names of gymnasium's environments that can be made.
+    """Returns the names of gymnasium's environments that `train` takes.
 
     Of several versions the newest.
     """
     newest = {}
     for spec in gymnasium.registry.values():
         name = (spec.namespace, spec.name)
-        if _available(spec.entry_point) and (spec.version or 0) >= (
+        if _trainable(spec) and (spec.version or 0) >= (
             newest[name].version or 0 if name in newest else 0
         ):
             newest[name] = spec
@@ -37,6 +43,13 @@ def dmc_names():
     from keras_dreamer.envs.dm_control import suite_tasks
 
     return [f"dmc:{domain}_{task}" for domain, task in suite_tasks()]
+
+
+def _trainable(spec):
+    pictures = (
+        spec.entry_point in _PICTURES and spec.kwargs.get("obs_type") != "ram"
+    )
+    return _available(spec.entry_point) and not pictures
 
 
 def _available(entry_point):

@@ -3,13 +3,17 @@
 import numpy as np
 
 import keras_dreamer as kd
+from keras_dreamer.checkpoints.folder import Folder
+from keras_dreamer.checkpoints.saving import AGENT
 from keras_dreamer_cli import folder
 
 
 def run(command):
     """Plays episodes with the agent of a run and prints its returns."""
     settings = folder.read(command.logdir)
-    policy = kd.Policy.load(command.logdir / folder.AGENT)
+    file = agent(command.logdir)
+    print(f"Playing with {file}", flush=True)
+    policy = kd.Policy.load(file)
     envs = kd.envs.make(
         settings["env"],
         num_envs=min(settings["envs"], command.episodes),
@@ -25,6 +29,24 @@ def run(command):
     )
     envs.close()
     print(summary(settings["env"], returns))
+
+
+def agent(logdir):
+    """Returns the file of a run's newest agent.
+
+    A run that has come to its end has one in its folder; before, those of the
+    checkpoints count.
+    """
+    if (logdir / folder.AGENT).exists():
+        return logdir / folder.AGENT
+    checkpoints = Folder(logdir).finished()
+    if not checkpoints:
+        raise ValueError(
+            "The run must have come to its first checkpoint. Received: "
+            f"{logdir}, which holds no agent. Train on with `keras-dreamer "
+            "train --resume`."
+        )
+    return checkpoints[-1] / AGENT
 
 
 def summary(env, returns):

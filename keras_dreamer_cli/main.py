@@ -3,6 +3,7 @@
 import importlib
 import sys
 
+from keras_dreamer_cli import folder
 from keras_dreamer_cli.backend import choose_backend
 
 
@@ -13,8 +14,19 @@ def main(arguments=None):
         arguments: list of strings, by default those of the process.
 
     Returns:
-        int, the exit status. Wrong arguments give 2.
+        int, the exit status. Wrong arguments give 2, Ctrl-C 130.
     """
+    try:
+        return _run(arguments)
+    except ValueError as error:
+        print(f"keras-dreamer: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("keras-dreamer: interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(arguments):
     try:
         commands = importlib.import_module("keras_dreamer_cli.commands")
     except ModuleNotFoundError as error:
@@ -27,11 +39,6 @@ def main(arguments=None):
         )
         return 2
     command = commands.parse(arguments)
-    try:
-        choose_backend(command.backend)
-        module = importlib.import_module(f"keras_dreamer_cli.{command.module}")
-        module.run(command)
-    except ValueError as error:
-        print(f"keras-dreamer: {error}", file=sys.stderr)
-        return 2
-    return 0
+    choose_backend(command.backend, folder.backend(command))
+    module = importlib.import_module(f"keras_dreamer_cli.{command.module}")
+    return module.run(command) or 0

@@ -26,7 +26,7 @@ PRESETS = {
     ),
 }
 # Names on the command line and in `Config`.
-_FLAGS = {
+FLAGS = {
     "size": "size",
     "recipe": "recipe",
     "ratio": "train_ratio",
@@ -39,6 +39,7 @@ class Resolved:
     """All settings of a run.
 
     Attributes:
+        preset: str. Name of the preset.
         config: `Config`.
         envs: int. Number of environments.
         epoch: int. Updates per epoch.
@@ -46,6 +47,7 @@ class Resolved:
             come from, for those that the preset or the command line set.
     """
 
+    preset: str
     config: Config
     envs: int
     epoch: int
@@ -68,11 +70,12 @@ def resolve(settings):
     fields, envs, epoch = PRESETS[name]
     given = {
         field: getattr(settings, flag)
-        for flag, field in _FLAGS.items()
+        for flag, field in FLAGS.items()
         if getattr(settings, flag) is not None
     }
     origins = dict.fromkeys(fields, f"preset {name}")
-    flags = {field: flag for flag, field in _FLAGS.items()}
+    flags = {field: flag for flag, field in FLAGS.items()}
     origins.update({field: f"--{flags[field]}" for field in given})
     envs = envs if settings.envs is None else settings.envs
-    return Resolved(Config(**{**fields, **given}), envs, epoch, origins)
+    config = Config(**{**fields, **given})
+    return Resolved(name, config, envs, epoch, origins)

@@ -1,5 +1,6 @@
 """Where the arrays of the replay live: in memory, or in mapped files."""
 
+import contextlib
 import errno
 import mmap
 import os
@@ -123,7 +124,7 @@ def _remove_abandoned(directory):
         try:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(lock.parent, ignore_errors=True)
+            _remove_files(lock.parent)
         except OSError:
             pass  # Its process lives.
         finally:
@@ -132,4 +133,15 @@ def _remove_abandoned(directory):
 
 def _remove(folder, lock):
     os.close(lock)
+    _remove_files(folder)
+
+
+def _remove_files(folder):
+    """Removes a folder, the lock last.
+
+    If the process is killed meanwhile, the lock tells the next one to go on.
+    """
+    for path in folder.glob("*.rows"):
+        with contextlib.suppress(OSError):
+            path.unlink()
     shutil.rmtree(folder, ignore_errors=True)

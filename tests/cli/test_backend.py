@@ -54,6 +54,17 @@ def test_without_both_the_first_installed_one(fresh):
     assert choose_backend(None) == environ() == "tensorflow"
 
 
+def test_the_preferred_one_is_looked_for_first(fresh):
+    find_only(fresh, "jax", "torch")
+    assert choose_backend(None, preferred="torch") == "torch"
+    fresh.setenv("KERAS_BACKEND", "")
+    assert choose_backend(None, preferred="tensorflow") == "jax"
+
+
+def test_the_argument_goes_before_the_preferred_one():
+    assert choose_backend("jax", preferred="torch") == "jax"
+
+
 def test_none_installed(fresh):
     find_only(fresh)
     with pytest.raises(ValueError, match="needs a backend.*pip install"):

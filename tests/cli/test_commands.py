@@ -27,8 +27,19 @@ def test_train():
 
 def test_what_is_left_out_is_left_to_the_preset():
     command = commands.parse(["train", "dmc:walker_walk"])
-    names = "preset size recipe ratio steps envs backend".split()
+    names = (
+        "preset size recipe ratio steps envs seed dtype checkpoint_minutes "
+        "backend".split()
+    )
     assert {getattr(command, name) for name in names} == {None}
+
+
+def test_resume_needs_no_environment():
+    command = commands.parse(["train", "--resume", "--logdir", "runs/a"])
+    assert (command.env, command.resume) == (None, True)
+    command = commands.parse("train --checkpoint-minutes 0.5 gym:A-v0".split())
+    assert (command.env, command.resume) == ("gym:A-v0", False)
+    assert command.checkpoint_minutes == 0.5
 
 
 def test_evaluate():

@@ -12,8 +12,8 @@ def command(**given):
     names = "preset size recipe ratio steps envs".split()
     return types.SimpleNamespace(
         env="dmc:walker_walk",
-        seed=0,
-        dtype="float32",
+        seed=None,
+        dtype=None,
         **{**dict.fromkeys(names), **given},
     )
 
@@ -48,3 +48,5 @@ def test_prints_every_value(capsys):
     assert {f.name for f in dataclasses.fields(Config)} <= rows.keys()
     assert "64.0" in rows["train_ratio"] and "--ratio" in rows["train_ratio"]
     assert "rep=0.1" in rows["loss_scales"]
+    assert rows["seed"].split()[1] == "0"
+    assert rows["dtype"].split()[1] == "float32"

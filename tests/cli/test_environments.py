@@ -38,6 +38,29 @@ def test_own_registrations_are_listed():
         del gymnasium.registry["own/Target-v3"]
 
 
+def test_pictures_are_left_out(monkeypatch):
+    # As if everything were installed.
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: True)
+    atari = {"entry_point": "ale_py.env:AtariEnv"}
+    gymnasium.register("own/Pong-v5", **atari)
+    gymnasium.register("own/PongRam-v5", **atari, kwargs={"obs_type": "ram"})
+    try:
+        names = environments.gym_names()
+    finally:
+        del gymnasium.registry["own/Pong-v5"]
+        del gymnasium.registry["own/PongRam-v5"]
+    assert "gym:LunarLander-v3" in names and "gym:own/PongRam-v5" in names
+    assert not {"gym:CarRacing-v3", "gym:own/Pong-v5"} & set(names)
+
+
+def test_what_is_left_out_as_pictures_exists():
+    points = [spec.entry_point for spec in gymnasium.registry.values()]
+    assert "gymnasium.envs.box2d.car_racing:CarRacing" in points
+    assert set(environments._PICTURES) - set(points) <= {
+        "ale_py.env:AtariEnv"  # Of another package.
+    }
+
+
 def test_prints_one_name_a_line():
     # A process of its own: dm_control and TensorFlow in one process have
     # crashed, depending on the order of imports.

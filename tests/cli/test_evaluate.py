@@ -1,6 +1,19 @@
 import numpy as np
+import pytest
 
+from keras_dreamer_cli.evaluate import agent
 from keras_dreamer_cli.evaluate import summary
+
+
+def test_the_newest_agent_of_a_run(tmp_path):
+    with pytest.raises(ValueError, match="first checkpoint.*--resume"):
+        agent(tmp_path)
+    for name in ("00000002", "00000003", "00000004.unfinished"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    newest = tmp_path / "checkpoints" / "00000003" / "agent.keras"
+    assert agent(tmp_path) == newest
+    (tmp_path / "agent.keras").touch()
+    assert agent(tmp_path) == tmp_path / "agent.keras"
 
 
 def test_summary():

@@ -23,6 +23,19 @@ def test_errors_are_one_message_without_a_traceback(capsys, tmp_path):
     assert printed.startswith("keras-dreamer: The folder of a run is required")
 
 
+def test_ctrl_c_leaves_no_traceback(monkeypatch, capsys):
+    pytest.importorskip("tyro")
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        sys.modules[main.__module__], "choose_backend", interrupt
+    )
+    assert main(["info"]) == 130
+    assert capsys.readouterr().err == "keras-dreamer: interrupted\n"
+
+
 def test_missing_tyro_is_named(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "keras_dreamer_cli.commands", False)
     monkeypatch.setitem(sys.modules, "tyro", None)

@@ -20,7 +20,8 @@ def test_dmc_presets_are_the_published_protocols(recipe):
 
 
 def test_the_environment_chooses_the_preset():
-    assert resolve(settings("dmc:walker_walk")).config.size == "12m"
+    found = resolve(settings("dmc:walker_walk"))
+    assert (found.preset, found.config.size) == ("dmc-proprio-paper", "12m")
     assert resolve(settings("gym:CartPole-v1")).config.size == "small"
 
 

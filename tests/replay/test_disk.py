@@ -1,6 +1,7 @@
 import errno
 import gc
 import os
+import shutil
 import subprocess
 import sys
 
@@ -84,6 +85,20 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
         "replay-notes",
         memory.folder.name,
     }
+
+
+def test_removal_that_is_killed_is_gone_on_with(tmp_path, monkeypatch):
+    memory = MappedArrays(FIELDS, tmp_path)
+    memory.resize(4)
+    folder = memory.folder
+    with monkeypatch.context() as patch:  # Killed before the last step.
+        patch.setattr(shutil, "rmtree", lambda *args, **kwargs: None)
+        del memory
+        gc.collect()
+    # The large files went first, the lock is still there.
+    assert [path.name for path in folder.iterdir()] == ["lock"]
+    memory = MappedArrays(FIELDS, tmp_path)
+    assert not folder.exists() and memory.folder.exists()
 
 
 @pytest.mark.skipif(
