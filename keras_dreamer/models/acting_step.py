@@ -17,10 +17,10 @@ class ActingStep(keras.Model):
     for classes, which count from the space's `start`. All tensors have a
     leading axis N, one row for each environment.
 
-    Inputs are `observation/<key>`, `is_first`, what the last call returned as
-    `state/...`, and the noise: `uniform/...` in `[0, 1)` and `normal/...`,
-    standard normal. Outputs are `action/<key>`, within the bounds of the
-    space, and `state/...`.
+    Inputs are `observation/<key>`, `is_first`, `state/...` and the noise:
+    `uniform/...` in `[0, 1)` and `normal/...`, standard normal. Outputs are
+    `action/<key>`, within the bounds of the space, and `next_state/...`, the
+    state of the next call.
 
     Args:
         agent: `Dreamer` that computes in float32.
@@ -85,11 +85,15 @@ def input_specs(agent, deterministic):
 
 def output_names(agent):
     """Returns the names of the outputs of an `ActingStep`, sorted."""
-    names = [f"{kind}/{key}" for kind in _ACTIONS for key in agent.action_leaves]
-    return sorted([*names, "state/deter", "state/stoch"])
-
-
-_ACTIONS = ("action", "state/action")
+    actions = agent.action_leaves
+    return sorted(
+        [
+            *(f"action/{key}" for key in actions),
+            "next_state/deter",
+            "next_state/stoch",
+            *(f"next_state/action/{key}" for key in actions),
+        ]
+    )
 
 
 def _noise_name(key, leaf):
@@ -115,13 +119,13 @@ def _step(agent, deterministic, inputs):
         inputs["is_first"],
         noise,
     )
-    outputs = {f"state/{name}": state[name] for name in ("deter", "stoch")}
+    outputs = {f"next_state/{name}": state[name] for name in ("deter", "stoch")}
     space = agent.action_space
     for key, leaf, _ in spaces.entries(space, space, "action"):
         sampled = state["action"][key]
-        outputs[f"state/action/{key}"] = sampled
+        outputs[f"next_state/action/{key}"] = sampled
         outputs[f"action/{key}"] = _to_environment(leaf, sampled)
-    return outputs
+    return dict(sorted(outputs.items()))  # Not all runtimes keep the names.
 
 
 def _observation(space, inputs):
@@ -130,7 +134,7 @@ def _observation(space, inputs):
     for key, leaf, _ in spaces.entries(space, space, "observation"):
         value = inputs[f"observation/{key}"]
         if spaces.is_discrete(leaf):
-            value = value - np.asarray(spaces.start(leaf), "int32")
+            value = value - _constant(spaces.start(leaf), "int32")
         observation[key] = value
     return observation
 
@@ -138,12 +142,18 @@ def _observation(space, inputs):
 def _to_environment(space, value):
     """Does what `spaces.from_model` does, on tensors of 32 bits."""
     if spaces.is_discrete(space):
-        return value + np.asarray(spaces.start(space), "int32")
+        return value + _constant(spaces.start(space), "int32")
     below, above = space.bounded_below, space.bounded_above
-    low = np.where(below & above, space.low, -1).astype("float32")
-    high = np.where(below & above, space.high, 1).astype("float32")
+    low = _constant(np.where(below & above, space.low, -1))
+    high = _constant(np.where(below & above, space.high, 1))
     share = (ops.clip(value, -1.0, 1.0) + 1.0) / 2.0
     scaled = (1.0 - share) * low + share * high
-    scaled = ops.maximum(scaled, np.where(below, space.low, -np.inf).astype("float32"))
-    scaled = ops.minimum(scaled, np.where(above, space.high, np.inf).astype("float32"))
+    lowest = np.where(below, space.low, -np.inf)
+    highest = np.where(above, space.high, np.inf)
+    scaled = ops.maximum(scaled, _constant(lowest))
+    scaled = ops.minimum(scaled, _constant(highest))
     return ops.round(scaled) if space.dtype.kind in "iu" else scaled
+
+
+def _constant(value, dtype="float32"):
+    return ops.convert_to_tensor(np.asarray(value, dtype))
