@@ -135,9 +135,7 @@ def from_model(space, values, name):
     Returns:
         Nest like the space of `(N, *shape)` arrays in the space's dtypes.
     """
-    return build(
-        space, name, lambda key, leaf: _from_model(leaf, np.asarray(values[key]))
-    )
+    return build(space, name, lambda key, leaf: _from_model(leaf, values[key]))
 
 
 def entries(space, nest, name):
@@ -271,6 +269,7 @@ def _to_model(space, array, key, lead):
 
 
 def _from_model(space, values):
+    values = np.asarray(values)
     if is_discrete(space):
         return (values.astype("int64") + start(space)).astype(space.dtype)
     return _scale(space, np.clip(values.astype("float64"), -1, 1))

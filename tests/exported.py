@@ -58,7 +58,9 @@ def act(path, steps, count):
     }
     for step in range(count):
         given = {
-            name: steps[f"{step}/{name}"] for name in shapes if name not in state
+            name: steps[f"{step}/{name}"]
+            for name in shapes
+            if name not in state
         }
         outputs = run({**given, **state})
         yield outputs

@@ -48,7 +48,9 @@ def test_observations_come_back(space):
 
 
 def test_marks_of_what_is_missing_come_back():
-    space = spaces.Dict(x=spaces.Box(-9, 9, (1,)), n=spaces.Discrete(3, start=5))
+    space = spaces.Dict(
+        x=spaces.Box(-9, 9, (1,)), n=spaces.Discrete(3, start=5)
+    )
     values = {"x": np.array([[-np.inf]]), "n": np.array([-1])}
     back = observation_from_model(space, values)
     assert back["x"].tolist() == [[-np.inf]] and back["n"].tolist() == [4]
@@ -71,9 +73,10 @@ def test_marks_of_what_is_missing_come_back():
 def test_actions_by_hand(space, action, expected):
     found = action_to_model(space, np.array([action], space.dtype))
     assert found["action"].tolist() == [expected]
-    assert found["action"].dtype == to_model(space, [action], "action")[
-        "action"
-    ].dtype
+    assert (
+        found["action"].dtype
+        == to_model(space, [action], "action")["action"].dtype
+    )
 
 
 def test_actions_come_back():

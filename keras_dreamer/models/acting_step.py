@@ -102,7 +102,10 @@ def _noise_name(key, leaf):
 
 def _step(agent, deterministic, inputs):
     actions = agent.action_leaves
-    noise = None, {key: None if a.discrete else 0.0 for key, a in actions.items()}
+    noise = (
+        None,
+        {key: None if a.discrete else 0.0 for key, a in actions.items()},
+    )
     if not deterministic:
         noise = (
             inputs["uniform/posterior"],

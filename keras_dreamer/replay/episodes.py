@@ -64,7 +64,9 @@ class Episodes:
     def _rows(self, stream, start, stop, names=None):
         """Reads rows of a stream, all fields but the latents by default."""
         if names is None:
-            names = [n for n in self.schema.fields if n not in self.schema.latents]
+            names = [
+                n for n in self.schema.fields if n not in self.schema.latents
+            ]
         with self._lock:
             row = self._pool.locate(step_ids(stream, np.arange(start, stop)))
             flat = {name: self._pool.arrays[name][row] for name in names}

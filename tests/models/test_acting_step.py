@@ -57,7 +57,10 @@ def test_only_what_acts_is_held(model):
     assert held < acting
     assert acting - held == {
         w.path
-        for part in (model.networks.dyn.prior_mlp, model.networks.dyn.prior_logits)
+        for part in (
+            model.networks.dyn.prior_mlp,
+            model.networks.dyn.prior_logits,
+        )
         for w in part.weights
     }
 

@@ -70,7 +70,9 @@ def act(model, deterministic):
     for step, is_first in enumerate(STARTS):
         observation = observe(model, step)
         given = {
-            name: value.astype("int32" if value.dtype.kind == "i" else "float32")
+            name: value.astype(
+                "int32" if value.dtype.kind == "i" else "float32"
+            )
             for name, value in flat(
                 model.observation_space, observation, "observation"
             ).items()
@@ -132,19 +134,24 @@ def test_acts_as_the_agent_does(model, runtime, tmp_path):
                     err_msg=f"{mode} {step} {name}",
                 )
     assert not found
-    fired = {int(v) for values in expected[False] for v in values["action/fire"]}
+    fired = {
+        int(v) for values in expected[False] for v in values["action/fire"]
+    }
     assert len(fired) > 1
 
 
 def test_other_formats_are_refused(model, tmp_path):
-    with pytest.raises(ValueError, match=r"\['tf_saved_model', 'onnx'\].*litert"):
+    with pytest.raises(
+        ValueError, match=r"\['tf_saved_model', 'onnx'\].*litert"
+    ):
         model.export(tmp_path / "agent", "litert")
 
 
 def test_backends_that_cannot_write_name_those_that_can(model, tmp_path):
     other = "tf_saved_model" if BACKEND == "torch" else "onnx"
     with pytest.raises(
-        ValueError, match=f"KERAS_BACKEND={BACKEND}.*keras.*under KERAS_BACKEND="
+        ValueError,
+        match=f"KERAS_BACKEND={BACKEND}.*keras.*under KERAS_BACKEND=",
     ):
         model.export(tmp_path / "agent", other)
 
@@ -156,5 +163,7 @@ def test_missing_packages_are_named_with_their_extra(
         raise ImportError(f"No module named {name!r}")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(ImportError, match=r"keras-dreamer\[(onnx|tensorflow)\]"):
+    with pytest.raises(
+        ImportError, match=r"keras-dreamer\[(onnx|tensorflow)\]"
+    ):
         model.export(tmp_path / "agent", FORMAT)

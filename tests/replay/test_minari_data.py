@@ -165,9 +165,7 @@ def test_rows_of_a_recorded_dataset(small, minari):
     np.testing.assert_array_equal(joined("is_terminal"), terminal)
 
 
-def test_a_run_is_recorded_and_another_one_learns_from_it(
-    small, minari
-):
+def test_a_run_is_recorded_and_another_one_learns_from_it(small, minari):
     envs = scripted.make_scripted(2)
     puppets = small.Config(deter=2, stoch=1, classes=7)  # Its latents' sizes.
     replay = kd.replay.Replay(puppets, envs)
@@ -182,9 +180,10 @@ def test_a_run_is_recorded_and_another_one_learns_from_it(
     assert sorted(returns) == sorted(e.episode_return for e in driver.episodes)
     model = kd.Dreamer(loaded.observation_space, loaded.action_space, config)
     agents.quick_compile(model)
-    history = model.fit(
-        kd.replay.ReplayDataset(loaded), steps_per_epoch=2, verbose=0
-    )
+    with agents.quick_backend():
+        history = model.fit(
+            kd.replay.ReplayDataset(loaded), steps_per_epoch=2, verbose=0
+        )
     assert np.isfinite(history.history["loss"]).all()
     # Latents that were zeros are those of the updates.
     assert loaded.sample(8)["context"]["deter"].any()
@@ -251,7 +250,9 @@ def test_what_is_not_available_may_be_minus_infinity(small):
 
 
 def test_other_action_bounds_are_refused(small):
-    replay = make_replay(small, spaces.Box(-9, 9, (1,)), spaces.Box(-2, 2, (1,)))
+    replay = make_replay(
+        small, spaces.Box(-9, 9, (1,)), spaces.Box(-2, 2, (1,))
+    )
     with pytest.raises(ValueError, match="action space.*from_minari"):
         kd.replay.add_minari(replay, dataset_of(episode_of()))
 
