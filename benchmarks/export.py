@@ -1,5 +1,6 @@
 """`export`: size and speed of exported agents."""
 
+import functools
 import pathlib
 import tempfile
 
@@ -68,7 +69,7 @@ def time_actions(model, run, calls):
     inputs["observation/observation"] = observation
     running, acting, state = [], [], None
     for _ in range(calls + _WARM_UP):
-        taken, outputs = timed(run, inputs)
+        taken, outputs = timed(functools.partial(run, inputs))
         running.append(taken)
         inputs |= {
             name: outputs[f"next_{name}"]
