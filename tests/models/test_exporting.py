@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import keras_dreamer as kd
+from keras_dreamer.models import exporting
 from keras_dreamer.models.noise import acting_noise
 
 BACKEND = keras.backend.backend()
@@ -138,6 +139,16 @@ def test_acts_as_the_agent_does(model, runtime, tmp_path):
         int(v) for values in expected[False] for v in values["action/fire"]
     }
     assert len(fired) > 1
+
+
+def test_what_is_exported_is_a_constant_copy_in_float32():
+    model = agents.make_agent(dtype="mixed_bfloat16", **agents.SHALLOW)
+    copy = exporting._frozen(model)
+    assert copy.compute_dtype == "float32"
+    assert not copy.trainable_weights and model.trainable_weights
+    expected = model.official_weights()
+    for name, value in copy.official_weights().items():
+        np.testing.assert_array_equal(value, expected[name])
 
 
 def test_other_formats_are_refused(model, tmp_path):
