@@ -24,6 +24,8 @@ def add_arguments(commands):
     act = _agent(commands, "act", "choosing actions")
     act.add_argument("--envs", type=int, nargs="+", default=[1, 16, 128])
     act.add_argument("--calls", type=int, default=200)
+    export = _agent(commands, "export", "size and speed of exported agents")
+    export.add_argument("--calls", type=int, default=200)
     _add_replay(_command(commands, "replay", "add, sample, write back, memory"))
     _add_env(_command(commands, "env", "steps of environments"))
     long = _agent(commands, "long", "memory and time over many updates")

@@ -75,7 +75,7 @@ def leaves(space, name):
         Dict from key to `Leaf`, sorted by key.
     """
     found = {}
-    for key, leaf_space, _ in _walk(space, space, _root(space, name)):
+    for key, leaf_space, _ in entries(space, space, name):
         if key in found:
             raise ValueError(
                 f"Every entry of the {name} space needs its own name after "
@@ -108,12 +108,9 @@ def to_model(space, value, name, lead=1):
         Dict from key to a `(..., *shape)` float32 or int32 array, sorted by
         key. Arrays that have the right dtype already are not copied.
     """
-    entries = _walk(space, value, _root(space, name))
+    found = sorted(entries(space, value, name), key=operator.itemgetter(0))
     return {
-        key: _to_model(leaf_space, array, key, lead)
-        for key, leaf_space, array in sorted(
-            entries, key=operator.itemgetter(0)
-        )
+        key: _to_model(leaf, array, key, lead) for key, leaf, array in found
     }
 
 
@@ -138,7 +135,20 @@ def from_model(space, values, name):
     Returns:
         Nest like the space of `(N, *shape)` arrays in the space's dtypes.
     """
-    return _build(space, values, _root(space, name))
+    return build(space, name, lambda key, leaf: _from_model(leaf, values[key]))
+
+
+def entries(space, nest, name):
+    """Yields `(key, space, entry of nest)` of every entry of a space.
+
+    A space can be indexed like its values, so it may be the nest as well.
+    """
+    return _walk(space, nest, _root(space, name))
+
+
+def build(space, name, function):
+    """Returns a nest like the space of `function(key, space of the entry)`."""
+    return _build(space, _root(space, name), function)
 
 
 def _root(space, name):
@@ -159,10 +169,6 @@ def _children(space):
 
 
 def _walk(space, nest, key):
-    """Yields `(key, space, entry of nest)` of every leaf.
-
-    A space can be indexed like its values, so it may be the nest as well.
-    """
     children = _children(space)
     if children is None:
         yield key, space, nest
@@ -185,28 +191,30 @@ def _brief(nest):
     return f"a {type(nest).__name__}"
 
 
-def _build(space, values, key):
+def _build(space, key, function):
     if isinstance(space, spaces.Dict):
         return {
-            child: _build(subspace, values, _join(key, child))
+            child: _build(subspace, _join(key, child), function)
             for child, subspace in space.spaces.items()
         }
     if isinstance(space, spaces.Tuple):
         return tuple(
-            _build(subspace, values, _join(key, child))
+            _build(subspace, _join(key, child), function)
             for child, subspace in enumerate(space.spaces)
         )
-    return _from_model(space, np.asarray(values[key]))
+    return function(key, space)
 
 
-def _is_discrete(space):
+def is_discrete(space):
+    """Tells whether an entry of a space holds classes."""
     if isinstance(space, spaces.Box):
         return space.dtype.kind == "b"
     kinds = spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary
     return isinstance(space, kinds)
 
 
-def _start(space):
+def start(space):
+    """Returns the number of the first class, an int or an array."""
     kinds = spaces.Discrete, spaces.MultiDiscrete
     return np.int64(space.start) if isinstance(space, kinds) else 0
 
@@ -221,14 +229,14 @@ def _sizes(space):
 
 def _leaf(space, key, name):
     where = f"{name} entry {key!r}"
-    if not (isinstance(space, spaces.Box) or _is_discrete(space)):
+    if not (isinstance(space, spaces.Box) or is_discrete(space)):
         raise ValueError(_unsupported(space, where))
     if 0 in space.shape:
         raise ValueError(
             f"The {where} needs at least one element. Received: "
             f"shape={space.shape}. Remove it from the space."
         )
-    if _is_discrete(space):
+    if is_discrete(space):
         return Leaf(key, "discrete", space.shape, _sizes(space))
     if space.dtype == np.uint8 and len(space.shape) == 3:
         raise ValueError(
@@ -255,14 +263,15 @@ def _to_model(space, array, key, lead):
             f"{space.shape} of its space. Received: shape={array.shape}. "
             "Add the missing axes, or correct the space."
         )
-    if _is_discrete(space):
-        return (array.astype("int64") - _start(space)).astype("int32")
+    if is_discrete(space):
+        return (array.astype("int64") - start(space)).astype("int32")
     return array.astype("float32", copy=False)
 
 
 def _from_model(space, values):
-    if _is_discrete(space):
-        return (values.astype("int64") + _start(space)).astype(space.dtype)
+    values = np.asarray(values)
+    if is_discrete(space):
+        return (values.astype("int64") + start(space)).astype(space.dtype)
     return _scale(space, np.clip(values.astype("float64"), -1, 1))
 
 

@@ -178,8 +178,8 @@ def random_batch(model, seed=0, batch_size=3):
         flags["is_first"][row : row + 1, step + 1 : step + 2] = True
     flags["is_terminal"][0, 2] = True
     batch = {
-        "observation": _random_values(model.observation_leaves, rng, lead),
-        "action": _random_values(model.action_leaves, rng, lead),
+        "observation": random_values(model.observation_leaves, rng, lead),
+        "action": random_values(model.action_leaves, rng, lead),
         "reward": rng.standard_normal(lead).astype("float32"),
         **flags,
     }
@@ -194,7 +194,8 @@ def random_batch(model, seed=0, batch_size=3):
     return batch
 
 
-def _random_values(leaves, rng, lead):
+def random_values(leaves, rng, lead):
+    """Returns random `(*lead, *shape)` arrays of the entries of a space."""
     values = {}
     for key, leaf in leaves.items():
         shape = (*lead, *leaf.shape)

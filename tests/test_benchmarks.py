@@ -19,6 +19,7 @@ from benchmarks import cases
 from benchmarks import child
 from benchmarks import common
 from benchmarks import env
+from benchmarks import export
 from benchmarks import fit
 from benchmarks import hlo
 from benchmarks import long
@@ -40,7 +41,7 @@ def agent():
 @pytest.fixture
 def case(agent, monkeypatch):
     """Returns a case of all commands; those with an agent take `agent`."""
-    for module in (act, fit, long, update):
+    for module in (act, export, fit, long, update):
         monkeypatch.setattr(module, "make_agent", lambda case: agent)
     return {
         "size": "small",
@@ -102,6 +103,16 @@ def test_act(case):
     assert [row["envs"] for row in rows] == [1, 3]
     for row in rows:
         assert_positive(row, "act_ms", "policy_ms", "ratio")
+
+
+def test_export(case):
+    torch = ("onnx", "onnxruntime")
+    for package in torch if BACKEND == "torch" else ("tensorflow",):
+        pytest.importorskip(package)
+    [row] = export.measure(case)
+    assert_positive(row, "export_s", "run_ms", "act_ms")
+    # Weights of the prior stay at home, a graph comes along.
+    assert 0.5 < row["file_mb"] / row["weights_mb"] < 20
 
 
 def test_replay(case):

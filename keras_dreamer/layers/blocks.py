@@ -17,14 +17,16 @@ class Blocks:
 
     Args:
         count: int. Number of blocks.
-        rows: int or `None`. Number of rows that are computed at once;
-            `None` for many.
+        rows: int. Number of rows that are computed at once. Anything else,
+            as `None`, stands for many.
     """
 
     def __init__(self, count, rows=None):
         self.count = count
         self.each = blocks_apart()
-        self.apart = self.each and (rows is None or rows >= 128)
+        # Exported programs have a symbol for their number of rows.
+        few = isinstance(rows, int) and rows < 128
+        self.apart = self.each and not few
 
     def cut(self, x):
         """Cuts `(..., count * O)` features."""

@@ -66,7 +66,7 @@ def one_hot_latents(model, index):
         ops.cast(index, "int32"), config.classes, dtype=model.compute_dtype
     )
     width = config.stoch * config.classes
-    return ops.reshape(one_hot, (*index.shape[:-1], width))
+    return ops.reshape(one_hot, (*ops.shape(index)[:-1], width))
 
 
 def _check_batch(model, batch):

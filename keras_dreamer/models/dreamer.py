@@ -16,6 +16,7 @@ from keras_dreamer.models import noise as noise_module
 from keras_dreamer.models import official
 from keras_dreamer.models import world_model
 from keras_dreamer.models.batch import prepare_batch
+from keras_dreamer.models.exporting import Exporting
 from keras_dreamer.models.imagination import imagine
 from keras_dreamer.models.networks import Networks
 from keras_dreamer.models.networks import refuse_float16
@@ -27,7 +28,7 @@ from keras_dreamer.models.terms import weighted_total
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
-class Dreamer(backend.Trainer, Saving, keras.Model):
+class Dreamer(backend.Trainer, Saving, Exporting, keras.Model):
     """DreamerV3: learns a world model and acts by what it imagines.
 
     Source: DreamerV3 (https://arxiv.org/abs/2301.04104v2), and

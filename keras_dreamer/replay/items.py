@@ -52,17 +52,18 @@ class Items:
         """
         return step_ids(streams, self.rows[streams] + _ranks(streams))
 
-    def append(self, step_id):
+    def append(self, step_id, fresh=True):
         """Counts new rows, inserts the items they complete, evicts old ones.
 
         Args:
             step_id: `(N,)` int64 array, what `next_ids` returned.
+            fresh: bool. Whether the queue takes windows of these rows.
         """
         streams, positions = split_ids(step_id)
         self.rows += np.bincount(streams, minlength=self.rows.size)
         inserts = positions >= self.length - 1
         self.order.push(streams[inserts])
-        if self.online:
+        if self.online and fresh:
             online = inserts & (positions > 0) & (positions % self.length == 0)
             starts = step_id[online] - (self.length - 1)
             self.queue.extend(starts.tolist())

@@ -5,6 +5,7 @@ import threading
 import keras
 import numpy as np
 
+from keras_dreamer.replay.episodes import Episodes
 from keras_dreamer.replay.items import Items
 from keras_dreamer.replay.pool import CHANGED
 from keras_dreamer.replay.pool import Pool
@@ -13,7 +14,7 @@ from keras_dreamer.replay.schema import Schema
 from keras_dreamer.replay.snapshots import Snapshots
 
 
-class Replay(Saving):
+class Replay(Saving, Episodes):
     """Stores the steps of parallel environments and samples windows of them.
 
     Every environment has one append-only stream, in which its episodes follow
@@ -129,16 +130,18 @@ class Replay(Saving):
         streams = self._checked_streams([stream])
         self._append(self.schema.flatten(step, ()), streams)
 
-    def add_batch(self, steps, streams):
+    def add_batch(self, steps, streams, fresh=True):
         """Stores several steps, in order.
 
         Args:
             steps: nest as for `add`, with a leading axis of size N.
             streams: `(N,)` int array. The environment of each step; one that
                 occurs several times gets its steps in this order.
+            fresh: bool. Whether the online queue takes their windows, which
+                it serves before all others. Not for recorded experience.
         """
         streams = self._checked_streams(streams)
-        self._append(self.schema.flatten(steps, streams.shape), streams)
+        self._append(self.schema.flatten(steps, streams.shape), streams, fresh)
 
     def sample(self, batch_size, report=False):
         """Draws windows: first the queued ones, the rest uniformly.
@@ -199,14 +202,14 @@ class Replay(Saving):
         page = 1 << (self.length - 1).bit_length()
         return Pool(self.schema.fields, self.num_streams, page, self.directory)
 
-    def _append(self, flat, streams):
+    def _append(self, flat, streams, fresh=True):
         with self._lock:
             step_id = self._items.next_ids(streams)
             row = self._pool.claim(step_id)
             for name, array in self._pool.arrays.items():
                 array[row] = flat.get(name, 0)
             self._pool.files[row] = CHANGED
-            self._items.append(step_id)
+            self._items.append(step_id, fresh)
             self._pool.release(self._items.evicted)
 
     def _draw_starts(self, batch_size, report):

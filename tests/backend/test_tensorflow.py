@@ -12,7 +12,6 @@ from keras_dreamer.backend.tensorflow import normal  # noqa: E402
 from keras_dreamer.backend.tensorflow import scan  # noqa: E402
 from keras_dreamer.backend.tensorflow import uniform  # noqa: E402
 
-
 PHILOX = 1  # Number of the algorithm in TensorFlow's programs.
 
 

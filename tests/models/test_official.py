@@ -27,6 +27,29 @@ def test_round_trip_into_another_agent(model):
     assert int(found["slowval_count/value"]) == 5
 
 
+def test_weights_go_through_an_npz_file(model, tmp_path):
+    # As docs/data.md prints it.
+    weights = agents.random_weights(model)
+    model.load_official_weights(weights)
+    np.savez(tmp_path / "weights.npz", **model.official_weights())
+    other = agents.make_agent(seed=1)
+    with np.load(tmp_path / "weights.npz") as file:
+        assert set(file) == set(model.official_weights())
+        other.load_official_weights(file)
+    for name, value in other.official_weights().items():
+        np.testing.assert_array_equal(value, weights[name], err_msg=name)
+
+
+def test_a_file_of_another_agent_is_refused(model, tmp_path):
+    np.savez(tmp_path / "weights.npz", **model.official_weights())
+    other = agents.make_agent(units=8)
+    with (
+        np.load(tmp_path / "weights.npz") as file,
+        pytest.raises(ValueError, match="enc/mlp.*shapes|shapes.*enc/mlp"),
+    ):
+        other.load_official_weights(file)
+
+
 def test_exported_arrays_are_copies(model, params):
     params["val/mlp/linear0/kernel"][...] = 0
     assert model.official_weights()["val/mlp/linear0/kernel"].any()
