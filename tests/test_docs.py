@@ -143,11 +143,18 @@ def test_commands_parse(command):
     parse(shlex.split(command)[1:])
 
 
+# `spaces` has a section as a whole.
+NAMESPACES = [
+    name
+    for name in keras_dreamer.__all__
+    if inspect.ismodule(getattr(keras_dreamer, name)) and name != "spaces"
+]
+
+
 def public_names():
     """Returns all names that users import, under `keras_dreamer`."""
     found = set()
-    spaces = "callbacks envs layers losses optimizers replay distributions"
-    for name in spaces.split():
+    for name in [*NAMESPACES, "distributions"]:
         module = getattr(keras_dreamer, name)
         names = getattr(module, "__all__", None) or [
             name
@@ -155,7 +162,7 @@ def public_names():
             if not name.startswith("_") and not inspect.ismodule(value)
         ]
         found |= {f"keras_dreamer.{name}.{x}" for x in names}
-    own = set(keras_dreamer.__all__) - set(spaces.split()) - {"__version__"}
+    own = set(keras_dreamer.__all__) - set(NAMESPACES) - {"__version__"}
     return found | {f"keras_dreamer.{name}" for name in own}
 
 
@@ -163,7 +170,9 @@ def test_every_public_name_has_a_place_in_the_api_pages():
     pages = "".join(path.read_text() for path in DOCS.glob("api/*.md"))
     listed = re.findall(r"^::: (\S+)$", pages, re.MULTILINE)
     assert len(set(listed)) == len(listed)
-    assert set(listed) == public_names()
+    missing, gone = public_names() - set(listed), set(listed) - public_names()
+    assert not missing, f"Add '::: <name>' to docs/api for {sorted(missing)}."
+    assert not gone, f"docs/api lists {sorted(gone)}, which nobody imports."
 
 
 def run_keys():
