@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from keras_dreamer.config_checks import check
 from keras_dreamer.config_checks import named
@@ -168,7 +169,9 @@ class Config:
     action_repeat: int
     env_steps: int  # Budget of the DMC proprio protocol, in simulator steps.
 
-    def __init__(self, size="12m", recipe="paper", **overrides):
+    def __init__(
+        self, size: str = "12m", recipe: str = "paper", **overrides: Any
+    ) -> None:
         refuse_unknown(overrides, [f.name for f in dataclasses.fields(self)])
         fields = {
             **{f.name: f.default for f in dataclasses.fields(self)},
@@ -190,11 +193,11 @@ class Config:
         return functools.partial(Config, **self.to_dict()), ()
 
     @property
-    def discount(self):
+    def discount(self) -> float:
         """Discount factor per step, `1 - 1 / horizon`."""
         return 1.0 - 1.0 / self.horizon
 
-    def replace(self, **fields):
+    def replace(self, **fields: Any) -> "Config":
         """Returns a checked copy with some fields replaced.
 
         A new `size` or `recipe` brings the fields that belong to it.
@@ -209,7 +212,7 @@ class Config:
         scales = {**base["loss_scales"], **fields.get("loss_scales", {})}
         return Config(**{**base, **fields, "loss_scales": scales})
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Returns the fields as a dict that JSON can hold.
 
         `Config(**config.to_dict())` is the same configuration.
@@ -221,7 +224,7 @@ class Config:
         return {**fields, "loss_scales": dict(self.loss_scales)}
 
     @classmethod
-    def dmc_proprio(cls, recipe="paper", **overrides):
+    def dmc_proprio(cls, recipe: str = "paper", **overrides: Any) -> "Config":
         """Returns the protocol for dm_control's vector tasks (item 7.5)."""
         size = "1m" if recipe == "head" else "12m"
         return cls(**{"size": size, "recipe": recipe, **overrides})

@@ -2,15 +2,22 @@
 
 import collections
 import dataclasses
+from typing import TYPE_CHECKING
+from typing import Any
 
 import keras
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from keras_dreamer import spaces
 from keras_dreamer.envs.transitions import Transitions
 from keras_dreamer.episode import Episode
 from keras_dreamer.models.acting import keep_inactive
 from keras_dreamer.models.acting import next_state
+
+if TYPE_CHECKING:
+    from keras_dreamer.models.dreamer import Dreamer
+    from keras_dreamer.replay.replay import Replay
 
 
 class Driver:
@@ -33,7 +40,9 @@ class Driver:
         episodes: deque of finished `Episode`s, for callbacks to take.
     """
 
-    def __init__(self, envs, model, replay):
+    def __init__(
+        self, envs: VectorEnv, model: "Dreamer", replay: "Replay"
+    ) -> None:
         _check_spaces(envs, model)
         self.envs = envs
         self.model = model
@@ -50,7 +59,7 @@ class Driver:
         self._streams = np.zeros(0, "int64")
         self._seeds = None  # Of the first reset.
 
-    def get_state(self):
+    def get_state(self) -> dict[str, Any]:
         """Returns the counters and untaken episodes, a dict for JSON."""
         return {
             "step": self.step,
@@ -58,7 +67,7 @@ class Driver:
             "episodes": [dataclasses.asdict(e) for e in self.episodes],
         }
 
-    def set_state(self, state):
+    def set_state(self, state: dict[str, Any]) -> None:
         """Goes on from counters, in new episodes.
 
         The reset rows say by `is_first` that the rows before them, of the
@@ -82,7 +91,7 @@ class Driver:
         state = sequence.generate_state(self.envs.num_envs)
         self._seeds = [int(seed) for seed in state]
 
-    def advance(self, limit=1):
+    def advance(self, limit: int = 1) -> int:
         """Adds the next transitions to the replay.
 
         Args:

@@ -1,14 +1,26 @@
 """Returns of a policy, without training."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from keras_dreamer import spaces
 from keras_dreamer.envs.transitions import Transitions
 from keras_dreamer.models.acting import keep_inactive
 from keras_dreamer.models.acting import next_state
 
+if TYPE_CHECKING:
+    from keras_dreamer.models.dreamer import Dreamer
 
-def evaluate(model, envs, episodes=20, deterministic=False, seed=0):
+
+def evaluate(
+    model: "Dreamer",
+    envs: VectorEnv,
+    episodes: int = 20,
+    deterministic: bool = False,
+    seed: int = 0,
+) -> np.ndarray:
     """Plays whole episodes and returns their returns.
 
     Every environment plays the same number of episodes, so that short

@@ -1,5 +1,8 @@
 """A trained policy in other people's loops."""
 
+import os
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -34,13 +37,13 @@ class Policy:
     (3,)
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Dreamer) -> None:
         self.model = model
         self.observation_space = model.observation_space
         self.action_space = model.action_space
 
     @classmethod
-    def load(cls, file):
+    def load(cls, file: str | os.PathLike[str]) -> "Policy":
         """Loads the policy of a saved agent.
 
         Args:
@@ -59,8 +62,12 @@ class Policy:
         return cls(model)
 
     def predict(
-        self, observation, state=None, episode_start=None, deterministic=False
-    ):
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, dict[str, Any]]:
         """Chooses the actions for one observation or for a batch of them.
 
         Args:

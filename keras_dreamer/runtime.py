@@ -1,6 +1,7 @@
 """Settings of the whole process that make training faster."""
 
 import ctypes
+import os
 import pathlib
 import sys
 
@@ -9,7 +10,9 @@ from keras_dreamer import backend
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # malloc.h of glibc
 
 
-def configure_runtime(cache="~/.cache/keras_dreamer"):
+def configure_runtime(
+    cache: str | os.PathLike[str] | None = "~/.cache/keras_dreamer",
+) -> None:
     """Sets this process up for training.
 
     Call it before the first model is made. On JAX, compiled programs are kept

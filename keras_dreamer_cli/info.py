@@ -6,6 +6,8 @@ import platform
 
 import keras
 
+from keras_dreamer import backend
+
 _PACKAGES = (
     "keras-dreamer keras numpy gymnasium jax jaxlib tensorflow torch "
     "dm_control mujoco tensorboardX wandb"
@@ -35,8 +37,8 @@ def devices():
     """Returns the names of the devices that the backend sees."""
     try:
         return ", ".join(map(str, keras.distribution.list_devices()))
-    except Exception as error:  # Not every backend and version lists them.
-        return f"unknown ({type(error).__name__})"
+    except Exception:  # Keras lists none on PyTorch.
+        return backend.device()
 
 
 def _version(package):

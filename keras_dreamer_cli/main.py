@@ -1,6 +1,7 @@
 """Reads the arguments, chooses the backend, then runs the command."""
 
 import importlib
+import os
 import sys
 
 from keras_dreamer_cli import folder
@@ -19,8 +20,14 @@ def main(arguments=None):
     try:
         return _run(arguments)
     except ValueError as error:
-        print(f"keras-dreamer: {error}", file=sys.stderr)
-        return 2
+        return _say(error)
+    except ImportError as error:
+        if error.name:  # Python's own. Ours says which extra to install.
+            raise
+        return _say(error)
+    except BrokenPipeError:  # `keras-dreamer envs | head` has read enough.
+        sys.stdout = open(os.devnull, "w")
+        return 0
     except KeyboardInterrupt:
         print("keras-dreamer: interrupted", file=sys.stderr)
         return 130
@@ -41,4 +48,11 @@ def _run(arguments):
     command = commands.parse(arguments)
     choose_backend(command.backend, folder.backend(command))
     module = importlib.import_module(f"keras_dreamer_cli.{command.module}")
-    return module.run(command) or 0
+    status = module.run(command) or 0
+    sys.stdout.flush()
+    return status
+
+
+def _say(error):
+    print(f"keras-dreamer: {error}", file=sys.stderr)
+    return 2

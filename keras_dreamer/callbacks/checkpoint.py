@@ -1,5 +1,6 @@
 """Saves a run, so that it can go on in another process."""
 
+import os
 import re
 import time
 import warnings
@@ -37,7 +38,12 @@ class Checkpoint(keras.callbacks.Callback):
             have an older one when a file of the newest gets damaged.
     """
 
-    def __init__(self, logdir, every="10 minutes", keep=2):
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        every: int | str = "10 minutes",
+        keep: int = 2,
+    ) -> None:
         super().__init__()
         self.updates, self.seconds = _interval(every)
         if keep < 1:
@@ -107,7 +113,7 @@ class Checkpoint(keras.callbacks.Callback):
         if self._done != self._saved:
             self.save()
 
-    def save(self):
+    def save(self) -> None:
         """Makes a checkpoint now, between two updates."""
         try:
             with self.folder.new() as path:

@@ -22,7 +22,7 @@ class RatioClock:
     [1, 0, 1, 0, 1]
     """
 
-    def __init__(self, ratio):
+    def __init__(self, ratio: float) -> None:
         if ratio < 0:
             raise ValueError(
                 "`ratio` must not be negative. Received: "
@@ -31,7 +31,7 @@ class RatioClock:
         self.ratio = ratio
         self.previous = None
 
-    def __call__(self, step):
+    def __call__(self, step: int) -> int:
         """Returns the number of updates due and counts them as done."""
         if not self.ratio:
             return 0
@@ -43,7 +43,7 @@ class RatioClock:
             self.previous += repeats / self.ratio
         return repeats
 
-    def resume(self, previous, step, ratio):
+    def resume(self, previous: float | None, step: int, ratio: float) -> None:
         """Goes on after another clock.
 
         What the other one had counted towards its next update counts here,
@@ -58,7 +58,7 @@ class RatioClock:
         if previous is not None and ratio != self.ratio:
             self.previous = step - (step - previous) * ratio / self.ratio
 
-    def next_step(self, step):
+    def next_step(self, step: int) -> float:
         """Returns the first step after `step` with an update, or infinity."""
         if not self.ratio:
             return math.inf

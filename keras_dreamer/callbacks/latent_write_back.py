@@ -18,7 +18,7 @@ class LatentWriteBack(keras.callbacks.Callback):
     and is left alone.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.replay = None
 

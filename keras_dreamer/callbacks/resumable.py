@@ -1,5 +1,7 @@
 """Callbacks whose state belongs to the run."""
 
+from typing import Any
+
 
 class Resumable:
     """Mixin of a Keras callback that goes on where it stopped.
@@ -18,11 +20,11 @@ class Resumable:
     ...         self.best = state["best"]
     """
 
-    def get_state(self):
+    def get_state(self) -> dict[str, Any]:
         """Returns the state, a dict for JSON."""
         raise NotImplementedError
 
-    def set_state(self, state):
+    def set_state(self, state: dict[str, Any]) -> None:
         """Takes the state, before `fit` begins.
 
         Args:

@@ -1,5 +1,6 @@
 """Writes what happens in a run to files and services."""
 
+import os
 import pathlib
 import time
 import warnings
@@ -43,7 +44,9 @@ class RunLog(Resumable, keras.callbacks.Callback):
         wandb: bool. Whether to send the run to Weights & Biases.
     """
 
-    def __init__(self, logdir, wandb=False):
+    def __init__(
+        self, logdir: str | os.PathLike[str], wandb: bool = False
+    ) -> None:
         super().__init__()
         self.logdir = pathlib.Path(logdir)
         self._kinds = [JsonLines, TensorBoard, *([WandB] if wandb else [])]

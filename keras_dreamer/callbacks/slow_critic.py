@@ -18,7 +18,7 @@ class SlowCritic(keras.callbacks.Callback):
         rate: float in `(0, 1]`. Share of the critic in each step.
     """
 
-    def __init__(self, rate=0.02):
+    def __init__(self, rate: float = 0.02) -> None:
         super().__init__()
         if not 0.0 < rate <= 1.0:
             raise ValueError(

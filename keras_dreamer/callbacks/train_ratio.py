@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
@@ -9,6 +10,9 @@ import numpy as np
 from keras_dreamer.callbacks.clock import RatioClock
 from keras_dreamer.callbacks.resumable import Resumable
 from keras_dreamer.episode import Episode
+
+if TYPE_CHECKING:
+    from keras_dreamer.driver import Driver
 
 
 class TrainRatio(Resumable, keras.callbacks.Callback):
@@ -34,7 +38,9 @@ class TrainRatio(Resumable, keras.callbacks.Callback):
             environments; `None` leaves the end to `fit`.
     """
 
-    def __init__(self, driver, ratio, total_steps=None):
+    def __init__(
+        self, driver: "Driver", ratio: float, total_steps: int | None = None
+    ) -> None:
         super().__init__()
         if ratio <= 0:
             raise ValueError(
@@ -80,7 +86,7 @@ class TrainRatio(Resumable, keras.callbacks.Callback):
         self._dataset = dataset
 
     @property
-    def episodes(self):
+    def episodes(self) -> list[Episode]:
         """Finished episodes of the epoch, a list of `Episode`s."""
         return self._episodes
 

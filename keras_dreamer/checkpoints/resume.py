@@ -1,8 +1,11 @@
 """Going on with a run in another process."""
 
 import dataclasses
+import os
 import pathlib
 import zipfile
+from typing import TYPE_CHECKING
+from typing import Any
 
 import keras
 
@@ -14,6 +17,10 @@ from keras_dreamer.checkpoints.saving import AGENT
 from keras_dreamer.checkpoints.saving import named
 from keras_dreamer.replay.files import DamagedFile
 from keras_dreamer.replay.files import damage_named
+
+if TYPE_CHECKING:
+    from keras_dreamer.models.dreamer import Dreamer
+    from keras_dreamer.replay.dataset import ReplayDataset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +38,13 @@ class Resumed:
     epoch: int
 
 
-def resume(logdir, model, dataset, callbacks=(), checkpoint=None):
+def resume(
+    logdir: str | os.PathLike[str],
+    model: "Dreamer",
+    dataset: "ReplayDataset",
+    callbacks: Any = (),
+    checkpoint: str | None = None,
+) -> Resumed:
     """Restores the newest checkpoint of a run, before `fit` goes on with it.
 
     Everything is made as for a new run and handed over as to `fit`:

@@ -21,7 +21,7 @@ class ActionRepeat(gymnasium.Wrapper):
     >>> env = keras_dreamer.envs.ActionRepeat(env, repeat=2)
     """
 
-    def __init__(self, env, repeat):
+    def __init__(self, env: gymnasium.Env, repeat: int) -> None:
         super().__init__(env)
         if int(repeat) != repeat or repeat < 1:
             raise ValueError(

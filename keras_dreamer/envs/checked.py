@@ -21,7 +21,7 @@ class Checked(gymnasium.Wrapper):
         index: int. Number of the environment in its vector, for errors.
     """
 
-    def __init__(self, env, index=0):
+    def __init__(self, env: gymnasium.Env, index: int = 0) -> None:
         super().__init__(env)
         self.index = index
         self._step = 0

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -39,7 +40,9 @@ class FromDmControl(gymnasium.Env):
 
     metadata = {"render_modes": []}
 
-    def __init__(self, env, random_state=None):
+    def __init__(
+        self, env: Any, random_state: np.random.RandomState | None = None
+    ) -> None:
         self._env = env
         self._random_state = random_state or _find_random_state(env)
         self.observation_space = _space(env.observation_spec(), _observation)

@@ -1,5 +1,8 @@
 """A vector of environments with a seed for each."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import gymnasium
 import numpy as np
 
@@ -23,13 +26,23 @@ class Environments(gymnasium.vector.VectorWrapper):
         action_repeat: int. Number of simulator steps per action.
     """
 
-    def __init__(self, env, seeds, action_repeat=1):
+    def __init__(
+        self,
+        env: gymnasium.vector.VectorEnv,
+        seeds: Sequence[int],
+        action_repeat: int = 1,
+    ) -> None:
         super().__init__(env)
         self.seeds = list(seeds)
         self.action_repeat = action_repeat
         self._seeded = False
 
-    def reset(self, *, seed=None, options=None):
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
         """Resets all environments.
 
         Args:

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 from collections.abc import Callable
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -25,14 +26,14 @@ from keras_dreamer.envs.process import Supervised
 
 
 def make(
-    env,
-    num_envs=1,
-    action_repeat=1,
-    seed=0,
-    mode="sync",
-    timeout=600.0,
-    **kwargs,
-):
+    env: str | Callable[..., gymnasium.Env],
+    num_envs: int = 1,
+    action_repeat: int = 1,
+    seed: int | None = 0,
+    mode: str = "sync",
+    timeout: float | None = 600.0,
+    **kwargs: Any,
+) -> Environments:
     """Makes a vector of environments, in next-step autoreset mode.
 
     Args:

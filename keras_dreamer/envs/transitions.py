@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import iterate
 
 
@@ -56,7 +57,7 @@ class Transitions:
     >>> rows = transitions.step(envs.action_space.sample())
     """
 
-    def __init__(self, envs):
+    def __init__(self, envs: VectorEnv) -> None:
         self.envs = envs
         self.mode = _mode(envs)
         self._ended = np.zeros(envs.num_envs, bool)

@@ -1,6 +1,7 @@
 """LaProp with adaptive gradient clipping, the optimizer of DreamerV3."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
@@ -67,16 +68,16 @@ class LaProp(backend.LaPropUpdate, keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=4e-5,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-20,
-        agc=0.3,
-        pmin=1e-3,
-        warmup=1000,
-        name="laprop",
-        **kwargs,
-    ):
+        learning_rate: Any = 4e-5,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-20,
+        agc: float | None = 0.3,
+        pmin: float = 1e-3,
+        warmup: int = 1000,
+        name: str = "laprop",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate=learning_rate, name=name, **kwargs)
         _check_decay("beta_1", beta_1)
         _check_decay("beta_2", beta_2)

@@ -1,7 +1,11 @@
 """The replay as the dataset of `fit`."""
 
+from typing import Any
+
 import keras
 import numpy as np
+
+from keras_dreamer.replay.replay import Replay
 
 
 class ReplayDataset(keras.utils.PyDataset):
@@ -31,8 +35,12 @@ class ReplayDataset(keras.utils.PyDataset):
     """
 
     def __init__(
-        self, replay, batch_size=None, batch_length=None, steps_per_epoch=None
-    ):
+        self,
+        replay: Replay | None,
+        batch_size: int | None = None,
+        batch_length: int | None = None,
+        steps_per_epoch: int | None = None,
+    ) -> None:
         super().__init__()
         config = replay.config if replay is not None else None
         self.replay = replay
@@ -43,14 +51,14 @@ class ReplayDataset(keras.utils.PyDataset):
             self._check_replay()
 
     @property
-    def num_batches(self):
+    def num_batches(self) -> int | None:
         """Batches of an epoch, or `None` when the dataset never ends."""
         return self.steps_per_epoch
 
     def __getitem__(self, index):
         return (np.zeros((self.batch_size,), "int32"),)
 
-    def draw(self):
+    def draw(self) -> dict[str, Any]:
         """Returns a batch as `Replay.sample` describes it."""
         return self.replay.sample(self.batch_size)
 

@@ -1,10 +1,13 @@
 """Experience replay with stored latents and an online queue."""
 
+import os
 import threading
+from typing import Any
 
 import keras
 import numpy as np
 
+from keras_dreamer.config import Config
 from keras_dreamer.replay.episodes import Episodes
 from keras_dreamer.replay.items import Items
 from keras_dreamer.replay.pool import CHANGED
@@ -60,14 +63,14 @@ class Replay(Saving, Episodes):
 
     def __init__(
         self,
-        config,
-        envs,
-        capacity=5_000_000,
-        online=True,
-        seed=0,
-        dtype=None,
-        directory=None,
-    ):
+        config: Config,
+        envs: Any,
+        capacity: int = 5_000_000,
+        online: bool = True,
+        seed: int = 0,
+        dtype: str | None = None,
+        directory: str | os.PathLike[str] | None = None,
+    ) -> None:
         _check_sizes(config, envs, capacity)
         self.config = config
         self.capacity = capacity
@@ -84,25 +87,25 @@ class Replay(Saving, Episodes):
         self._rng = np.random.default_rng(seed)
         self._lock = threading.Lock()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._items)
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of the stored rows, in whole pages."""
         return self._pool.nbytes
 
     @property
-    def step_nbytes(self):
+    def step_nbytes(self) -> int:
         """Bytes of one stored row."""
         return self._pool.row_nbytes
 
     @property
-    def queued(self):
+    def queued(self) -> int:
         """Windows in the online queue, evicted ones included."""
         return len(self._items.queue)
 
-    def predicted_nbytes(self, steps):
+    def predicted_nbytes(self, steps: int) -> int:
         """Returns what `nbytes` will be after a number of steps.
 
         Args:
@@ -116,7 +119,7 @@ class Replay(Saving, Episodes):
         pages = -(-rows // page) - evicted // page
         return int(pages.sum()) * page * self.step_nbytes
 
-    def add(self, step, stream):
+    def add(self, step: dict[str, Any], stream: int) -> None:
         """Stores one step of one environment.
 
         Args:
@@ -130,7 +133,9 @@ class Replay(Saving, Episodes):
         streams = self._checked_streams([stream])
         self._append(self.schema.flatten(step, ()), streams)
 
-    def add_batch(self, steps, streams, fresh=True):
+    def add_batch(
+        self, steps: dict[str, Any], streams: Any, fresh: bool = True
+    ) -> None:
         """Stores several steps, in order.
 
         Args:
@@ -143,7 +148,7 @@ class Replay(Saving, Episodes):
         streams = self._checked_streams(streams)
         self._append(self.schema.flatten(steps, streams.shape), streams, fresh)
 
-    def sample(self, batch_size, report=False):
+    def sample(self, batch_size: int, report: bool = False) -> dict[str, Any]:
         """Draws windows: first the queued ones, the rest uniformly.
 
         `is_first` is set in the first row of a window and `is_last` in every
@@ -169,7 +174,7 @@ class Replay(Saving, Episodes):
             batch = self._gather(self._pool.locate(step_id))
         return self.schema.nest({**_annotate(batch), "step_id": step_id})
 
-    def update(self, step_id, latents):
+    def update(self, step_id: Any, latents: dict[str, Any]) -> None:
         """Replaces stored latents, where the rows are still held.
 
         Without a replay context nothing is stored and nothing happens.

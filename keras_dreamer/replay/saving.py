@@ -1,9 +1,13 @@
 """Files of a replay."""
 
+import os
 import pathlib
 import types
+from typing import Any
+from typing import Self
 
 from keras_dreamer import spaces
+from keras_dreamer.config import Config
 from keras_dreamer.replay import storage
 from keras_dreamer.replay.snapshots import INDEX
 
@@ -11,7 +15,7 @@ from keras_dreamer.replay.snapshots import INDEX
 class Saving:
     """Mixin of the replay: saves, loads, and opens what was saved."""
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything into one `.npz` file, sampler included.
 
         The file appears under its name when it is complete.
@@ -40,7 +44,7 @@ class Saving:
                 self._rng,
             )
 
-    def load(self, path):
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Replaces the content by what was saved.
 
         The number of streams, the length of the windows and the spaces must be
@@ -59,7 +63,9 @@ class Saving:
             self._pool = pool
 
     @classmethod
-    def open(cls, path, config, **kwargs):
+    def open(
+        cls, path: str | os.PathLike[str], config: Config, **kwargs: Any
+    ) -> Self:
         """Returns the replay that was saved, for training without environments.
 
         Its `observation_space` and `action_space` are those of the model.

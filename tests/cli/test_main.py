@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 
@@ -34,6 +35,34 @@ def test_ctrl_c_leaves_no_traceback(monkeypatch, capsys):
     )
     assert main(["info"]) == 130
     assert capsys.readouterr().err == "keras-dreamer: interrupted\n"
+
+
+def test_packages_that_are_missing_are_one_message(monkeypatch, capsys):
+    pytest.importorskip("tyro")
+    make = importlib.import_module("keras_dreamer.envs.make")
+
+    def fail(task, **kwargs):
+        raise ImportError("install keras-dreamer[dmc]", **kwargs)
+
+    monkeypatch.setattr(make, "suite_task", fail)
+    assert main(["train", "dmc:walker_walk"]) == 2
+    printed = capsys.readouterr().err
+    assert printed == "keras-dreamer: install keras-dreamer[dmc]\n"
+    # What Python itself cannot import is a bug to see.
+    monkeypatch.setattr(
+        make, "suite_task", lambda task: fail(task, name="keras")
+    )
+    with pytest.raises(ImportError):
+        main(["train", "dmc:walker_walk"])
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    pytest.importorskip("tyro")
+    command = f"{sys.executable} -m keras_dreamer_cli envs"
+    result = subprocess.run(
+        f"{command} | true", shell=True, capture_output=True, text=True
+    )
+    assert "Error" not in result.stderr
 
 
 def test_missing_tyro_is_named(monkeypatch, capsys):
