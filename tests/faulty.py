@@ -9,8 +9,8 @@ def faulty(fault="raise"):
 
     Args:
         fault: "raise", "shape" (of an observation), "info" (that cannot be
-            pickled), "die", "hang", or "reset": raising there from the second
-            one on.
+            pickled), "die", "hang", "reset" (raising there from the second
+            one on) or "none".
     """
 
     def factory():
@@ -53,8 +53,8 @@ def faulty(fault="raise"):
                 if action and fault in breaks:
                     breaks[fault]()
                 elif action:
-                    observation = np.zeros(3 if fault == "shape" else 2, "f")
-                    info = {"lock": (i for i in [])}
+                    observation = np.ones(3 if fault == "shape" else 2, "f")
+                    info = {"lock": (i for i in ())} if fault == "info" else {}
                 return observation, 1.0, self.count == 9, False, info
 
             def observe(self):
