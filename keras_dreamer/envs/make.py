@@ -46,7 +46,7 @@ def make(
             process, "process" runs each in a process of its own. The script
             then needs the usual `if __name__ == "__main__":`.
         timeout: float. Seconds after which a process counts as hung, None to
-            wait forever.
+            wait forever. To start it has at least a minute.
         on_env_error: str. "raise" ends everything when an environment raises,
             or when its process dies or hangs. "restart" warns, puts a fresh
             environment with a new seed in its place and cuts the episode

@@ -16,6 +16,7 @@ from keras_dreamer.envs.restarts import as_step
 from keras_dreamer.envs.worker import Worker
 
 _GRACE = 5.0  # Seconds that workers get to close by themselves.
+_START = 60.0  # Seconds, at least, to import and construct an environment.
 
 
 class Workers(gymnasium.vector.VectorEnv):
@@ -37,10 +38,12 @@ class Workers(gymnasium.vector.VectorEnv):
         self.num_envs = len(constructors)
         self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}
         self.timeout = timeout
-        self.workers = [Worker(each) for each in constructors]
+        self.workers = []
+        for each in constructors:
+            self.workers.append(Worker(each))
         self._ended = [False] * self.num_envs
         self._restarts = None  # What never worked is not restarted.
-        found = self._answers()
+        found = self._answers(self._start_timeout)
         if restart:
             self._restarts = [Restarts(each) for each in constructors]
         self._require_equal(found)
@@ -68,7 +71,7 @@ class Workers(gymnasium.vector.VectorEnv):
                 self._forget_answer(worker)
             worker.send("reset", seed=own, options=options)
         self._ended = [False] * self.num_envs
-        observations, infos = zip(*self._answers(), strict=True)
+        observations, infos = zip(*self._answers(self.timeout), strict=True)
         return self._batch(observations), self._collect(infos)
 
     def step(self, actions):
@@ -81,7 +84,7 @@ class Workers(gymnasium.vector.VectorEnv):
                 worker.send("reset")
             else:
                 worker.send("step", action=action)
-        answers = self._answers()
+        answers = self._answers(self.timeout)
         steps = [as_step(*a) if len(a) == 2 else a for a in answers]
         observations, reward, terminated, truncated, infos = zip(
             *steps, strict=True
@@ -104,11 +107,15 @@ class Workers(gymnasium.vector.VectorEnv):
         for worker in self.workers:
             worker.close(deadline)
 
-    def _answers(self):
+    @property
+    def _start_timeout(self):
+        return None if self.timeout is None else max(self.timeout, _START)
+
+    def _answers(self, timeout):
         """Returns what the workers answer, of fresh ones where they broke."""
         start = time.monotonic()
         for worker in self.workers:
-            worker.wait(self.timeout, start)
+            worker.wait(timeout, start)
         answers = [worker.take(0) for worker in self.workers]
         broken = [i for i, a in enumerate(answers) if isinstance(a, Exception)]
         try:
@@ -131,7 +138,7 @@ class Workers(gymnasium.vector.VectorEnv):
             constructor = self._restarts[index].successor(str(error))
             self.workers[index].end()
             self.workers[index] = worker = Worker(constructor)
-            error = worker.take(self.timeout)  # Of the construction.
+            error = worker.take(self._start_timeout)  # Of the construction.
             if not isinstance(error, Exception):
                 worker.send("reset", seed=constructor.seed)
                 error = worker.take(self.timeout)

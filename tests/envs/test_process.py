@@ -57,6 +57,20 @@ def test_bad_results_are_told(fault, error, words):
     assert not alive(envs)
 
 
+def test_construction_may_take_longer_than_a_step():
+    def factory():
+        import time
+
+        import gymnasium
+
+        time.sleep(0.5)
+        return gymnasium.make("CartPole-v1")
+
+    envs = make(factory, mode="process", timeout=0.1)
+    assert alive(envs) == [0]
+    envs.close()
+
+
 def test_error_of_a_constructor_is_told():
     def factory():
         raise KeyError("no robot")
