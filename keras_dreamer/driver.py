@@ -81,8 +81,7 @@ class Driver:
         self.episodes = collections.deque(
             Episode(**episode) for episode in state["episodes"]
         )
-        self._returns[:] = 0.0
-        self._lengths[:] = 0
+        self._forget(slice(None))
         self._state = None
         self._waiting.clear()
         self._streams = self._streams[:0]
@@ -107,20 +106,23 @@ class Driver:
         count = len(streams)
         steps = keras.tree.map_structure(lambda x: x[:count], self._steps)
         self.replay.add_batch(steps, streams)
-        for stream, reward, ended, cost in zip(
+        for row in zip(
             streams,
             steps["reward"],
+            steps["is_first"],
             steps["is_last"],
             self._costs[:count],
             strict=True,
         ):
-            self._count(stream, reward, ended, cost)
+            self._count(*row)
         self._steps = keras.tree.map_structure(lambda x: x[count:], self._steps)
         self._streams = self._streams[count:]
         self._costs = self._costs[count:]
         return count
 
-    def _count(self, stream, reward, ended, cost):
+    def _count(self, stream, reward, first, ended, cost):
+        if first:  # The episode before may have broken off.
+            self._forget(stream)
         self.step += 1
         self.env_steps += int(cost)
         self._returns[stream] += reward
@@ -137,8 +139,11 @@ class Driver:
                 self.env_steps,
             )
         )
-        self._returns[stream] = 0.0
-        self._lengths[stream] = 0
+        self._forget(stream)
+
+    def _forget(self, streams):
+        self._returns[streams] = 0.0
+        self._lengths[streams] = 0
 
     def _collect(self):
         """Acts on the next rows and queues their transitions."""

@@ -59,10 +59,10 @@ def evaluate(
             waiting = transitions.step(action)
         rows = waiting.pop(0)
         state = _act(model, envs, rows, state, deterministic, rng)
+        running[rows.active & rows.is_first] = 0.0
         running += np.where(rows.active, rows.reward, 0.0)
         for env in np.flatnonzero(rows.active & rows.is_last):
             returns[env].append(running[env])
-            running[env] = 0.0
     return np.array([value for own in returns for value in own[:quota]])
 
 

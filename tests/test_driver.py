@@ -1,9 +1,11 @@
+import functools
 import json
 
 import gymnasium
 import keras
 import numpy as np
 import pytest
+from faulty import faulty
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector import SyncVectorEnv
@@ -14,6 +16,7 @@ from scripted import expected_rows
 from scripted import make_scripted
 from scripted import scripted_envs
 
+import keras_dreamer as kd
 from keras_dreamer.driver import Driver
 from keras_dreamer.envs import make
 
@@ -288,6 +291,74 @@ def test_values_of_the_policy_that_are_not_finite_are_refused(name, value):
     with pytest.raises(ValueError, match=message):
         advance(driver, 100)
     assert [len(rows) for rows in replay.rows] == [3, 3]
+
+
+def broken_rows(mode):
+    """Returns the rows of three environments, the second one breaks.
+
+    It does so at its third step, and the fresh one too.
+    """
+    envs = make(faulty("raise"), 3, seed=1, mode=mode, on_env_error="restart")
+    driver, replay = make_driver(envs)
+    driver.model.policy = functools.partial(
+        break_at, driver.model.policy, count=2, env=1
+    )
+    with pytest.warns(UserWarning, match="Environment 1 is replaced"):
+        advance(driver, 3 * 12)
+    envs.close()
+    return driver, replay.rows
+
+
+@pytest.mark.parametrize("mode", ["sync", "process"])
+def test_broken_step_is_the_reset_of_the_next_environment(mode):
+    driver, rows = broken_rows(mode)
+    rows = [
+        [
+            (*readable(row).values(), int(row["action"]["action"]))
+            for row in stream
+        ]
+        for stream in rows
+    ]
+    whole = [count for (count, _), *_ in rows[0]]
+    assert whole == [*range(10), 0, 1]
+    seeds = [seed for (_, seed), *_ in rows[1]]
+    assert len(set(seeds)) == 4 and sorted(seeds, key=seeds.index) == seeds
+    for row, (observation, reward, *flags, action) in enumerate(rows[1]):
+        assert observation[0] == row % 3
+        assert reward == (row % 3 > 0)
+        assert flags == [row % 3 == 0, False, False]
+        assert action == (row % 3 == 2)  # The one that broke it.
+    # Only whole episodes are told; nothing is counted of a broken step.
+    told = [(e.stream, e.episode_return, e.length) for e in driver.episodes]
+    assert told == [(0, 9.0, 9), (2, 9.0, 9)]
+    assert driver.env_steps == 2 * 10 + 2 * 4
+
+
+def test_no_window_goes_on_across_a_broken_step():
+    envs = make(faulty("raise"), 1, seed=1, on_env_error="restart")
+    driver, _ = make_driver(envs)
+    config = kd.Config(batch_length=5, deter=2, blocks=2, stoch=1, classes=7)
+    driver.replay = replay = kd.replay.Replay(config, envs, dtype="float32")
+    driver.model.policy = functools.partial(
+        break_at, driver.model.policy, count=3, env=0
+    )
+    with pytest.warns(UserWarning, match="Environment 0 is replaced"):
+        advance(driver, 6)
+    batch = replay.sample(1)
+    count = batch["observation"]["observation"][0, :, 0]
+    assert count.tolist() == [0, 1, 2, 3, 0, 1]
+    assert np.flatnonzero(batch["is_first"]).tolist() == [0, 4]
+    assert np.flatnonzero(batch["is_last"]).tolist() == [3]
+    assert not batch["is_terminal"].any()
+
+
+def break_at(policy, observation, *args, count, env):
+    """A policy that breaks a `faulty` environment after so many steps."""
+    state = policy(observation, *args)
+    steps = observation["observation"][:, 0]
+    breaks = (steps == count) & (np.arange(len(steps)) == env)
+    state["action"]["action"] = breaks.astype("int32")
+    return state
 
 
 def test_other_spaces_than_the_models_are_refused():

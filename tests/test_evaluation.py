@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from faulty import faulty
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector import SyncVectorEnv
 from scripted import Puppet
@@ -37,6 +38,24 @@ def test_every_environment_plays_the_same_number(mode):
     returns = kd.evaluate(Puppet(envs), envs, episodes=7)
     expected = [returns_of(number, 3) for number in range(3)]
     np.testing.assert_array_equal(returns, np.concatenate(expected))
+
+
+@pytest.mark.filterwarnings("ignore:Environment . is replaced")
+def test_episodes_that_broke_off_do_not_count():
+    envs = kd.envs.make(faulty("raise"), 2, on_env_error="restart")
+    model = Puppet(envs)
+    policy, breaks = model.policy, [4, 7]
+
+    def breaking(observation, *args):
+        state = policy(observation, *args)
+        broken = observation["observation"][0, 0] in breaks[:1]
+        state["action"]["action"] = np.array([broken, 0], "int32")
+        del breaks[:broken]
+        return state
+
+    model.policy = breaking
+    assert kd.evaluate(model, envs, episodes=4).tolist() == [9.0] * 4
+    assert not breaks
 
 
 def test_actions_are_the_policys():

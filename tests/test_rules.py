@@ -36,6 +36,10 @@ ITEMS = [
     *"ABCDEFGHIJK",
 ]
 SOURCE_MAP = ROOT / "docs" / "source_map.md"
+# The numbers of the trials; some were given up.
+UNUSED = (14, 15, 17, 20, 23, 27, 31)
+TRIALS = [f"T{n}" for n in range(1, 36) if n not in UNUSED]
+TRIALS_TABLE = ROOT / "docs" / "trials.md"
 
 
 @functools.cache
@@ -160,3 +164,29 @@ def test_source_map_tests_exist():
             path, _, function = name.partition("::")
             assert (ROOT / path).is_file(), f"{item}: there is no {path}."
             assert function in defined_tests(path), f"{item}: no {name}."
+
+
+def trials_rows():
+    """Returns {trial: cell of its checks} of the table."""
+    rows = re.findall(
+        r"^\| *(T\d+)\b[^|]*\|[^|]*\|([^|]*)\|$",
+        TRIALS_TABLE.read_text(),
+        re.MULTILINE,
+    )
+    assert len(rows) == len(dict(rows)), f"{TRIALS_TABLE.name} repeats a trial."
+    return dict(rows)
+
+
+def test_trials_are_complete():
+    assert list(trials_rows()) == TRIALS
+
+
+@pytest.mark.parametrize("trial", TRIALS)
+def test_trials_are_checked_by_what_exists(trial):
+    names = [name for name in names_in(trials_rows()[trial]) if "/" in name]
+    assert names, f"{trial} names no test."
+    for name in names:
+        path, *parts = name.split("::")
+        assert (ROOT / path).is_file(), f"{trial}: there is no {path}."
+        found = defined_tests(path) if parts else [path]
+        assert (parts or [path])[-1] in found, f"{trial}: no {name}."

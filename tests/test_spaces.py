@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
+from random_spaces import nested_spaces
 
 from keras_dreamer.spaces import Leaf
 from keras_dreamer.spaces import from_config
@@ -269,6 +270,67 @@ def test_actions_lie_in_the_space_and_classes_round_trip(space, seed):
     for key, leaf in leaves(nest, "action").items():
         if leaf.discrete:
             np.testing.assert_array_equal(back[key], values[key])
+
+
+def leaf_values(space, value, key):
+    """Yields the key, space and value of each leaf, by plain recursion."""
+    if isinstance(space, spaces.Dict):
+        for name in space.spaces:
+            path = f"{key}/{name}" if key else name
+            yield from leaf_values(space[name], value[name], path)
+    elif isinstance(space, spaces.Tuple):
+        for index, entry in enumerate(space.spaces):
+            yield from leaf_values(entry, value[index], f"{key}/{index}")
+    else:
+        yield key, space, value
+
+
+def is_picture(space):
+    return space.dtype == np.uint8 and len(space.shape) == 3
+
+
+@hypothesis.settings(max_examples=80, derandomize=True, deadline=None)
+@hypothesis.given(nested_spaces(), st.integers(0, 99))
+def test_any_space_round_trip(space, seed):
+    root = "" if isinstance(space, spaces.Dict) else "observation"
+    own = [leaf for _, leaf, _ in leaf_values(space, space, root)]
+    hypothesis.assume(not any(map(is_picture, own)))
+    batched = batch_space(space, 3)
+    batched.seed(seed)
+    sample = batched.sample()
+    values = to_model(space, sample, "observation")
+    found = leaves(space, "observation")
+    assert list(values) == list(found) == sorted(found)
+    rng = np.random.default_rng(seed)
+    policy = {}
+    for key, leaf, entry in leaf_values(space, sample, root):
+        value = values[key]
+        assert value.dtype == found[key].dtype
+        assert value.shape == (3, *leaf.shape) == (3, *found[key].shape)
+        if found[key].discrete:
+            # Counted from 0, and nothing is lost.
+            start = np.asarray(getattr(leaf, "start", 0))
+            np.testing.assert_array_equal(value + start, entry)
+            sizes = np.reshape(found[key].sizes, leaf.shape)
+            assert (0 <= value).all() and (value < sizes).all()
+            policy[key] = value
+        else:
+            # Only cast: bytes are not divided by 255.
+            np.testing.assert_array_equal(value, entry.astype("float32"))
+            policy[key] = rng.choice([-1.0, 0.3, 1.0], value.shape)
+    action = from_model(space, policy, "observation")
+    assert batched.contains(action)
+    for key, leaf, entry in leaf_values(space, action, root):
+        if found[key].discrete:
+            start = np.asarray(getattr(leaf, "start", 0))
+            np.testing.assert_array_equal(policy[key] + start, entry)
+            continue
+        bounded = leaf.bounded_below & leaf.bounded_above
+        for end, bound in (-1.0, leaf.low), (1.0, leaf.high):
+            reached = (policy[key] == end) & bounded
+            np.testing.assert_array_equal(
+                entry[reached], np.broadcast_to(bound, entry.shape)[reached]
+            )
 
 
 def test_config_functions_are_at_hand():

@@ -81,19 +81,10 @@ class FromDmControl(gymnasium.Env):
             self._random_state.seed(seed % 2**32)
 
     def _observe(self, timestep):
-        values = timestep.observation
-        if not isinstance(values, Mapping):
-            return _value(values, self.observation_space)
-        return {
-            _name(key): _value(value, self.observation_space[_name(key)])
-            for key, value in values.items()
-        }
+        return _from_spec(self.observation_space, timestep.observation)
 
     def _to_spec(self, action):
-        spec = self._env.action_spec()
-        if isinstance(spec, Mapping):
-            return {key: action[_name(key)] for key in spec}
-        return action
+        return _to_spec(self._env.action_spec(), action)
 
 
 def suite_task(name):
@@ -208,15 +199,46 @@ def _name(key):
 
 
 def _space(spec, convert):
+    """Returns the space of a nest of specs."""
+    if isinstance(spec, list | tuple):
+        return spaces.Tuple([_space(entry, convert) for entry in spec])
     if not isinstance(spec, Mapping):
         return convert(spec)
-    entries = {_name(key): convert(entry) for key, entry in spec.items()}
+    entries = {
+        _name(key): _space(entry, convert) for key, entry in spec.items()
+    }
     if len(entries) != len(spec):
         raise ValueError(
             "Keys must stay distinct when '/' is replaced by '_'. Received: "
             f"{sorted(spec)}. Rename one of them in the environment."
         )
     return spaces.Dict(entries)
+
+
+def _from_spec(space, values):
+    """Returns a nest of values in the form and dtypes of a space."""
+    if isinstance(space, spaces.Tuple):
+        pairs = zip(space.spaces, values, strict=True)
+        return tuple(_from_spec(*pair) for pair in pairs)
+    if isinstance(space, spaces.Dict):
+        return {
+            _name(key): _from_spec(space[_name(key)], value)
+            for key, value in values.items()
+        }
+    # A copy: simulators may hand out views that change with the next step.
+    return np.array(values, space.dtype).reshape(space.shape)
+
+
+def _to_spec(spec, action):
+    """Returns a nest of actions in the form of a nest of specs."""
+    if isinstance(spec, list | tuple):
+        pairs = zip(spec, action, strict=True)
+        return [_to_spec(*pair) for pair in pairs]
+    if isinstance(spec, Mapping):
+        return {
+            k: _to_spec(entry, action[_name(k)]) for k, entry in spec.items()
+        }
+    return action
 
 
 def _observation(spec):
@@ -227,6 +249,8 @@ def _observation(spec):
         return spaces.Box(-np.inf, np.inf, spec.shape, np.float32)
     if spec.dtype.kind == "b":
         return spaces.Box(0, 1, spec.shape, np.bool_)
+    if spec.dtype.kind not in "iu":
+        return spaces.Text(1)  # Which `Checked` refuses, naming the key.
     limits = np.iinfo(spec.dtype)
     return spaces.Box(limits.min, limits.max, spec.shape, spec.dtype)
 
@@ -242,8 +266,3 @@ def _action(spec):
         np.where(high >= _UNLIMITED, np.inf, high).astype(spec.dtype),
         dtype=spec.dtype,
     )
-
-
-def _value(value, space):
-    # A copy: simulators may hand out views that change with the next step.
-    return np.array(value, space.dtype).reshape(space.shape)

@@ -2,36 +2,31 @@
 
 import dataclasses
 import functools
-import multiprocessing
-import os
-import random
-import signal
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium
-import numpy as np
-from gymnasium.vector import AsyncVectorEnv
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector import SyncVectorEnv
 
 from keras_dreamer.envs.action_repeat import ActionRepeat
 from keras_dreamer.envs.checked import Checked
-from keras_dreamer.envs.dm_control import load_suite_task
-from keras_dreamer.envs.dm_control import suite_task
 from keras_dreamer.envs.environments import Environments
 from keras_dreamer.envs.environments import spread
-from keras_dreamer.envs.process import Contained
-from keras_dreamer.envs.process import Supervised
+from keras_dreamer.envs.process import Workers
+from keras_dreamer.envs.restarts import Restarting
+from keras_dreamer.envs.sources import builder
+from keras_dreamer.envs.sources import is_instance
+from keras_dreamer.envs.sources import require_factory
 
 
 def make(
-    env: str | Callable[..., gymnasium.Env],
+    env: Any,
     num_envs: int = 1,
     action_repeat: int = 1,
     seed: int | None = 0,
     mode: str = "sync",
     timeout: float | None = 600.0,
+    on_env_error: str = "raise",
     **kwargs: Any,
 ) -> Environments:
     """Makes a vector of environments, in next-step autoreset mode.
@@ -42,7 +37,9 @@ def make(
             "dmc:<domain>_<task>": a task of the DeepMind Control Suite, such
             as "dmc:ball_in_cup_catch". Sets `MUJOCO_GL=disable` when it is not
             set and dm_control is not imported yet, so that no OpenGL is needed.
-            A class of `gymnasium.Env`, or a function that returns one.
+            A class of `gymnasium.Env` or `dm_env.Environment`, or a function
+            that returns an environment. A single instance serves for
+            `num_envs=1` in this process.
         num_envs: int. Number of environments.
         action_repeat: int. Simulator steps per action, see `ActionRepeat`.
         seed: int, or None. Every environment gets its own seed out of it.
@@ -50,7 +47,12 @@ def make(
             process, "process" runs each in a process of its own. The script
             then needs the usual `if __name__ == "__main__":`.
         timeout: float. Seconds after which a process counts as hung, None to
-            wait forever.
+            wait forever. To start it has at least a minute.
+        on_env_error: str. "raise" ends everything when an environment raises,
+            or when its process dies or hangs. "restart" warns, puts a fresh
+            environment with a new seed in its place and cuts the episode
+            there; five times in a row without a completed step raise. Without
+            processes, only raising is found.
         **kwargs: Arguments of the environment's constructor.
 
     Returns:
@@ -63,18 +65,26 @@ def make(
     >>> observation.shape
     (4, 3)
     """
-    _require_choice(num_envs, mode)
-    build = functools.partial(_builder(env), **kwargs)
+    _require_choice(num_envs, mode, on_env_error)
+    build = functools.partial(builder(env), **kwargs)
+    if is_instance(env):
+        require_factory(num_envs, mode, on_env_error)
     seeds = spread(seed, num_envs)
-    worker = mode == "process"
-    env_fns = [
-        _Constructor(build, index, seeds[index], action_repeat, worker)
+    restart = on_env_error == "restart"
+    constructors = [
+        _Constructor(build, index, seeds[index], action_repeat)
         for index in range(num_envs)
     ]
-    if worker:
-        vector = Supervised(_start_processes(env_fns), timeout)
+    if mode == "process":
+        vector = Workers(constructors, timeout, restart)
     else:
-        vector = SyncVectorEnv(env_fns, autoreset_mode=AutoresetMode.NEXT_STEP)
+        if restart:
+            constructors = [
+                functools.partial(Restarting, each) for each in constructors
+            ]
+        vector = SyncVectorEnv(
+            constructors, autoreset_mode=AutoresetMode.NEXT_STEP
+        )
     return Environments(vector, seeds, action_repeat)
 
 
@@ -86,32 +96,13 @@ class _Constructor:
     index: int
     seed: int
     action_repeat: int
-    worker: bool
-    parent: int = dataclasses.field(default_factory=os.getpid)
 
     def __call__(self):
-        if os.getpid() != self.parent:
-            _prepare_process(self.seed)
-        env = self.build(seed=self.seed)
-        if not isinstance(env, gymnasium.Env):
-            raise ValueError(
-                "The function passed as `env` must return a `gymnasium.Env`. "
-                f"Received: {type(env).__name__}. Let the class derive from "
-                "`gymnasium.Env`, or wrap a dm_env in `FromDmControl`."
-            )
-        env = ActionRepeat(Checked(env, self.index), self.action_repeat)
-        return Contained(env, self.index) if self.worker else env
+        env = Checked(self.build(seed=self.seed), self.index)
+        return ActionRepeat(env, self.action_repeat)
 
 
-def _prepare_process(seed):
-    # Ctrl-C reaches the whole group; only the main process shall act on it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Environments may draw from the global generators, equal in all forks.
-    random.seed(seed)
-    np.random.seed(seed)
-
-
-def _require_choice(num_envs, mode):
+def _require_choice(num_envs, mode, on_env_error):
     if int(num_envs) != num_envs or num_envs < 1:
         raise ValueError(
             "`num_envs` must be an integer of 1 or more. Received: "
@@ -122,54 +113,8 @@ def _require_choice(num_envs, mode):
             "`mode` must be 'sync' or 'process'. Received: "
             f"mode={mode!r}. Use 'sync' unless one step takes milliseconds."
         )
-
-
-def _builder(env):
-    """Returns a function `(seed, **kwargs) -> gymnasium.Env`."""
-    if isinstance(env, str):
-        prefix, _, name = env.partition(":")
-        if name and prefix == "gym":
-            # The spec travels to processes that have not registered the name.
-            return functools.partial(
-                _build_gym, gymnasium.registry.get(name, name)
-            )
-        if name and prefix == "dmc":
-            return functools.partial(load_suite_task, *suite_task(name))
-    elif callable(env):
-        return functools.partial(_build_callable, env)
-    raise ValueError(
-        "`env` must be 'gym:<id>', 'dmc:<domain>_<task>', a class of "
-        "`gymnasium.Env`, or a function that returns an environment. Received: "
-        f"env={env!r}. To use an instance, pass `lambda: MyEnv(...)`, so that "
-        "every environment is one of its own."
-    )
-
-
-def _build_gym(spec, seed, **kwargs):
-    return gymnasium.make(spec, **kwargs)
-
-
-def _build_callable(function, seed, **kwargs):
-    return function(**kwargs)
-
-
-def _start_processes(env_fns):
-    """Starts one process per environment.
-
-    Never by fork: the threads of JAX and TensorFlow would be left behind in
-    an undefined state. A fork server imports this package once for all.
-    """
-    context = "spawn"
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        context = "forkserver"
-        multiprocessing.set_forkserver_preload(["__main__", __name__])
-    try:
-        return AsyncVectorEnv(
-            env_fns, context=context, autoreset_mode=AutoresetMode.NEXT_STEP
+    if on_env_error not in ("raise", "restart"):
+        raise ValueError(
+            "`on_env_error` must be 'raise' or 'restart'. Received: "
+            f"on_env_error={on_env_error!r}. Use 'raise' to see every error."
         )
-    except (EOFError, OSError) as error:
-        raise RuntimeError(
-            "Every environment process must start. Received: one that ended "
-            "at its start, with its own message above. Guard the script with "
-            '`if __name__ == "__main__":`, or use mode="sync".'
-        ) from error

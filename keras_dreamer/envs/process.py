@@ -1,153 +1,178 @@
-"""Supervision of environments that run in worker processes."""
+"""A vector of environments that run in processes of their own."""
 
-import contextlib
-import multiprocessing
-import multiprocessing.connection
 import time
-import traceback
 
 import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
+from gymnasium.vector.utils import concatenate
 from gymnasium.vector.utils import create_empty_array
 from gymnasium.vector.utils import iterate
 
-_ERROR = "worker_error"  # Key of the info that carries an error home.
+from keras_dreamer.envs.restarts import RESTARTED
+from keras_dreamer.envs.restarts import Restarts
+from keras_dreamer.envs.restarts import as_step
+from keras_dreamer.envs.worker import Worker
+
 _GRACE = 5.0  # Seconds that workers get to close by themselves.
+_START = 60.0  # Seconds, at least, to import and construct an environment.
 
 
-class Contained(gymnasium.Wrapper):
-    """Sends an environment's error to the main process instead of raising it.
+class Workers(gymnasium.vector.VectorEnv):
+    """Steps environments in one process each, in next-step autoreset mode.
 
-    Gymnasium rebuilds exceptions in the main process, which hangs or hides
-    the cause when an exception cannot be pickled or rebuilt. A text can.
+    Workers raise, die and hang. Then all are ended and the error says which
+    one it was and why, or the broken one is replaced, see `Restarts`.
 
-    Args:
-        env: gymnasium environment.
-        index: int. Number of the environment in its vector.
-    """
-
-    def __init__(self, env, index):
-        super().__init__(env)
-        self.index = index
-
-    def reset(self, *, seed=None, options=None):
-        try:
-            return self.env.reset(seed=seed, options=options)
-        except Exception as error:
-            return self._blank(), self._report(error)
-
-    def step(self, action):
-        try:
-            return self.env.step(action)
-        except Exception as error:
-            return self._blank(), 0.0, False, False, self._report(error)
-
-    def _blank(self):
-        space = self.env.observation_space
-        [observation] = iterate(
-            batch_space(space, 1), create_empty_array(space, 1)
-        )
-        return observation
-
-    def _report(self, error):
-        text = (
-            f"{error}\n\nEnvironment {self.index} raised "
-            f"{type(error).__name__} in its process:\n"
-            f"{traceback.format_exc()}"
-        )
-        return {_ERROR: (isinstance(error, ValueError), text)}
-
-
-class Supervised(gymnasium.vector.VectorWrapper):
-    """Ends all workers when one of them raises, dies or hangs, and says so.
+    A `step` that Ctrl-C interrupted is completed by the next one.
 
     Args:
-        env: `gymnasium.vector.AsyncVectorEnv` of `Contained` environments.
-        timeout: float. Seconds after which a worker counts as hung, None to
+        constructors: list of dataclasses as for `Worker`.
+        timeout: float. Seconds after which a worker counts as hung, `None` to
             wait forever.
+        restart: bool. Whether to replace broken environments.
     """
 
-    def __init__(self, env, timeout):
-        super().__init__(env)
+    def __init__(self, constructors, timeout=None, restart=False):
+        self.num_envs = len(constructors)
+        self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}
         self.timeout = timeout
+        self.workers = []
+        for each in constructors:
+            self.workers.append(Worker(each))
+        self._ended = [False] * self.num_envs
+        self._restarts = None  # What never worked is not restarted.
+        found = self._answers(self._start_timeout)
+        if restart:
+            self._restarts = [Restarts(each) for each in constructors]
+        self._require_equal(found)
+        self.single_observation_space, self.single_action_space = found[0]
+        self.observation_space = batch_space(
+            self.single_observation_space, self.num_envs
+        )
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
 
     def reset(self, *, seed=None, options=None):
-        with self._supervision():
-            self.env.reset_async(seed=seed, options=options)
-            observation, infos = self.env.reset_wait(self.timeout)
-        self._raise_reported(infos)
-        return observation, infos
+        """Resets all environments.
+
+        Args:
+            seed: list of `num_envs` ints, or `None`.
+            options: dict for the environments, or `None`.
+
+        Returns:
+            Tuple of the batched observation and the infos.
+        """
+        for index, worker in enumerate(self.workers):
+            own = None if seed is None else seed[index]
+            if self._restarts:
+                self._restarts[index].seeded(own)
+            if worker.pending:  # Ctrl-C has interrupted a step.
+                self._forget_answer(worker)
+            worker.send("reset", seed=own, options=options)
+        self._ended = [False] * self.num_envs
+        observations, infos = zip(*self._answers(self.timeout), strict=True)
+        return self._batch(observations), self._collect(infos)
 
     def step(self, actions):
-        with self._supervision():
-            self.env.step_async(actions)
-            result = self.env.step_wait(self.timeout)
-        self._raise_reported(result[-1])
-        return result
+        """Steps all environments; those that have ended are reset."""
+        actions = iterate(self.action_space, actions)
+        for worker, action, ended in zip(
+            self.workers, actions, self._ended, strict=True
+        ):
+            if ended:
+                worker.send("reset")
+            else:
+                worker.send("step", action=action)
+        answers = self._answers(self.timeout)
+        steps = [as_step(*a) if len(a) == 2 else a for a in answers]
+        observations, reward, terminated, truncated, infos = zip(
+            *steps, strict=True
+        )
+        terminated, truncated = np.array(terminated), np.array(truncated)
+        self._ended = terminated | truncated
+        return (
+            self._batch(observations),
+            np.array(reward),
+            terminated,
+            truncated,
+            self._collect(infos),
+        )
 
-    def close(self, **kwargs):
+    def close_extras(self, **kwargs):
         """Closes the environments; workers that do not answer are ended."""
-        if self.closed:
-            return
         deadline = time.monotonic() + _GRACE
-        for pipe in self._pipes():
-            with contextlib.suppress(OSError):
-                pipe.send(("close", None))
-        for process in self.env.processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-        self._end_workers()
+        for worker in self.workers:
+            worker.say_goodbye()
+        for worker in self.workers:
+            worker.close(deadline)
 
-    @contextlib.contextmanager
-    def _supervision(self):
+    @property
+    def _start_timeout(self):
+        return None if self.timeout is None else max(self.timeout, _START)
+
+    def _answers(self, timeout):
+        """Returns what the workers answer, of fresh ones where they broke."""
+        start = time.monotonic()
+        for worker in self.workers:
+            worker.wait(timeout, start)
+        answers = [worker.take(0) for worker in self.workers]
+        broken = [i for i, a in enumerate(answers) if isinstance(a, Exception)]
         try:
-            yield
-        except multiprocessing.TimeoutError:
-            hung = self._silent()
-            self._end_workers()
-            raise TimeoutError(
-                "Environments must answer within the `timeout`. Received: "
-                f"nothing from environments {hung} in {self.timeout} seconds. "
-                "Look for an endless loop there, or raise `timeout`."
-            ) from None
-        except (EOFError, OSError) as error:
-            dead = self._dead()
-            self._end_workers()
-            raise RuntimeError(
-                "The process of every environment must stay alive. Received: "
-                f"dead environments with exit codes {dead}. A negative code "
-                "is the signal that ended it (-9: often out of memory)."
-            ) from error
+            for index in broken:
+                answers[index] = self._replace(index, answers[index])
+        except Exception:
+            self._end()
+            raise
+        if self._restarts is not None:
+            for index, answer in enumerate(answers):
+                if len(answer) == 5:
+                    self._restarts[index].completed()
+        return answers
 
-    def _pipes(self):
-        # Gymnasium puts None in the place of a pipe that it has given up.
-        return [pipe for pipe in self.env.parent_pipes if pipe is not None]
+    def _replace(self, index, error):
+        """Returns the reset of a fresh environment in a new process."""
+        if self._restarts is None:
+            raise error
+        while True:
+            constructor = self._restarts[index].successor(str(error))
+            self.workers[index].end()
+            self.workers[index] = worker = Worker(constructor)
+            error = worker.take(self._start_timeout)  # Of the construction.
+            if not isinstance(error, Exception):
+                worker.send("reset", seed=constructor.seed)
+                error = worker.take(self.timeout)
+            if not isinstance(error, Exception):
+                observation, info = error
+                return observation, {**info, RESTARTED: True}
 
-    def _silent(self):
-        pipes = enumerate(self._pipes())
-        return [index for index, pipe in pipes if not pipe.poll()]
+    def _forget_answer(self, worker):
+        # An exception stays and is dealt with.
+        if not isinstance(worker.wait(self.timeout), Exception):
+            worker.take(0)
 
-    def _dead(self):
-        processes = self.env.processes
-        sentinels = [process.sentinel for process in processes]
-        multiprocessing.connection.wait(sentinels, timeout=1.0)
-        codes = {i: process.exitcode for i, process in enumerate(processes)}
-        return {i: code for i, code in codes.items() if code is not None}
+    def _end(self):
+        for worker in self.workers:
+            worker.end()
+        self.closed = True
 
-    def _raise_reported(self, infos):
-        if _ERROR not in infos:
-            return
-        self._end_workers()
-        [(is_value_error, text), *_] = filter(None, infos[_ERROR])
-        raise ValueError(text) if is_value_error else RuntimeError(text)
+    def _require_equal(self, found):
+        for index, spaces in enumerate(found):
+            if spaces != found[0]:
+                self._end()
+                raise ValueError(
+                    "All environments must have the same spaces. Received: "
+                    f"{spaces} of environment {index} and {found[0]} of "
+                    "environment 0. Use one vector for each kind."
+                )
 
-    def _end_workers(self):
-        for process in self.env.processes:
-            process.terminate()
-        for process in self.env.processes:
-            process.join(1.0)
-            if process.is_alive():
-                process.kill()
-                process.join()
-        for pipe in self._pipes():
-            pipe.close()
-        self.env.closed = True
+    def _batch(self, observations):
+        space = self.single_observation_space
+        empty = create_empty_array(space, self.num_envs)
+        return concatenate(space, observations, empty)
+
+    def _collect(self, infos):
+        collected = {}
+        for index, info in enumerate(infos):
+            collected = self._add_info(collected, info, index)
+        return collected

@@ -10,6 +10,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import iterate
 
+from keras_dreamer.envs.restarts import RESTARTED
+
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
@@ -45,6 +47,10 @@ class Transitions:
     In next-step mode a call returns one batch, in which an environment that
     has ended before resets and ignores its action. In the other two modes a
     second batch follows when environments end, in which only these are active.
+
+    A step that broke, of an environment that `make` has replaced, is the reset
+    of the new one. The row before it is not `is_last`, as it was stored before
+    the fault; the `is_first` after it says that the episode was cut there.
 
     Args:
         envs: `gymnasium.vector.VectorEnv` with an `AutoresetMode` in
@@ -87,7 +93,7 @@ class Transitions:
         """
         observation, *signals, infos = self.envs.step(actions)
         reward, terminated, truncated = map(np.asarray, signals)
-        first = self._ended
+        first = self._ended | np.asarray(infos.get(RESTARTED, False), bool)
         ended = (terminated | truncated).astype(bool) & ~first
         if self.mode is AutoresetMode.NEXT_STEP:
             observations = [observation]

@@ -1,8 +1,11 @@
 import types
 
+import agents
+import numpy as np
 import pytest
 
 from keras_dreamer.config import Config
+from keras_dreamer.models.dreamer import Dreamer
 from keras_dreamer_cli.presets import PRESETS
 from keras_dreamer_cli.presets import resolve
 
@@ -48,6 +51,22 @@ def test_presets_are_valid():
     for fields, envs, epoch in PRESETS.values():
         Config(**fields)
         assert envs > 0 and epoch > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_trains(name):
+    # Its own networks, on few steps.
+    few = {"batch_size": 2, "batch_length": 4, "imag_length": 2}
+    config = Config(**{**PRESETS[name][0], **few})
+    with agents.quick_backend():
+        model = Dreamer(agents.numbers(5), agents.bounded(2), config)
+        agents.quick_compile(model)
+        batch = agents.random_batch(model, batch_size=2)
+        logs = agents.train(model, batch, updates=3)
+    assert int(model.optimizer.iterations) == 3
+    for key, values in logs.items():
+        assert np.isfinite(values).all(), key
 
 
 def test_wrong_values_are_refused_by_the_config():
