@@ -42,16 +42,21 @@ def returns_picture(groups):
     ]
 
     def draw():
-        figure, axes = style.panels(len(envs), 2, 4.8, 3.6)
+        one = len(envs) == 1
+        figure, axes = style.panels(
+            len(envs), 2, 9.0 if one else 5.3, 4.2 if one else 3.6
+        )
         for one, env, (width, own) in zip(axes, envs, curves, strict=True):
             draw_curves(one, own, dots=True)
             draw_published(one, own, published(env))
-            one.set_title(env or "unknown environment")
+            one.set_title(env or "unknown environment", loc="left")
             one.set_xlabel(f"environment steps (bins of {width:,.0f})")
             one.set_ylabel("episode return")
+            one.set_xlim(left=0)
             style.count_steps(one)
-            if one.lines:
-                one.legend()
+            one.legend()
+            if not any(np.isfinite(curve.seeds).any() for curve in own):
+                one.set_xlabel("environment steps; no episode has ended yet")
         style.note(figure, returns_note(groups, False))
         return figure
 
@@ -116,7 +121,7 @@ def _epochs_picture(groups, titles, name, title, text):
         figure, axes = style.panels(len(titles), 4, 2.7, 1.8)
         for one, (key, (_, own)) in zip(axes, curves.items(), strict=True):
             draw_curves(one, own)
-            one.set_title(titles[key])
+            one.set_title(titles[key], loc="left")
             style.count_steps(one)
         if len(groups) > 1:
             lines = axes[0].get_legend_handles_labels()
@@ -160,12 +165,12 @@ def draw_curves(axes, curves, dots=False):
         if dots:
             for steps, values in curve.samples:
                 axes.plot(
-                    steps, values, ".", color=colour, ms=3, mew=0, alpha=0.35
+                    steps, values, ".", color=colour, ms=5, mew=0, alpha=0.4
                 )
         label, several = curve.label, len(curve.seeds) > 1
         if several:
             for seed in curve.seeds:
-                axes.plot(curve.steps, seed, color=colour, lw=0.7, alpha=0.5)
+                _line(axes, curve.steps, seed, color=colour, lw=0.8, alpha=0.6)
             axes.fill_between(
                 curve.steps,
                 curve.mean - curve.std,
@@ -175,14 +180,13 @@ def draw_curves(axes, curves, dots=False):
                 lw=0,
             )
             label += f" ({len(curve.seeds)} seeds)"
-        axes.plot(
-            curve.steps,
-            curve.mean,
-            color=colour,
-            label=label,
-            # A line of one point would be invisible.
-            marker="o" if np.isfinite(curve.mean).sum() == 1 else None,
-        )
+        _line(axes, curve.steps, curve.mean, color=colour, label=label)
+
+
+def _line(axes, steps, values, **kwargs):
+    """Plots a line; one of a single point would be invisible."""
+    alone = np.isfinite(values).sum() == 1
+    axes.plot(steps, values, marker="o" if alone else None, ms=4, **kwargs)
 
 
 def draw_published(axes, curves, known):
@@ -199,7 +203,9 @@ def draw_published(axes, curves, known):
     shown = known.steps <= max(1.1 * last, 2 * known.steps[0])
     steps, mean, std = (x[shown] for x in (known.steps, known.mean, known.std))
     colour = style.quiet()
-    axes.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
+    axes.fill_between(
+        steps, mean - std, mean + std, color=colour, alpha=0.15, lw=0
+    )
     axes.plot(
         steps, mean, "--", color=colour, label="DreamerV3, published (5 seeds)"
     )

@@ -47,7 +47,7 @@ def _prediction_picture(result, leaf, ahead, prefix):
         for index, (one, name) in enumerate(zip(axes, shown, strict=True)):
             draw = _draw_classes if leaf.discrete else _draw_numbers
             draw(one, truth[:, index], futures[:, :, index])
-            one.set_title(name)
+            one.set_title(name, loc="left")
             _mark_context(one, result.context, ahead, steps)
         if not leaf.discrete:
             _explain(figure, axes[0])
@@ -69,7 +69,7 @@ def _prediction_picture(result, leaf, ahead, prefix):
 
 def _reward_picture(result, ahead, prefix):
     def draw():
-        figure, axes = style.panels(1, height=2.4)
+        figure, axes = style.panels(1, width=7.0, height=2.4)
         _draw_numbers(axes[0], result.reward[0], result.predicted_reward)
         _mark_context(axes[0], result.context, ahead, len(result.reward[0]))
         _explain(figure, axes[0])
@@ -157,7 +157,7 @@ def _errors_picture(result, leaves, ahead, prefix):
             )
             if ahead < len(steps):
                 one.axvline(ahead, color=style.quiet(), ls=":", lw=1)
-            one.set_title(key)
+            one.set_title(key, loc="left")
             one.set_ylim(bottom=0)
         _explain(figure, axes[0])
         style.note(figure, "agent steps after the last observed one")
@@ -229,7 +229,7 @@ def _draw_along(axes, returns):
         line = np.where(valid, values, np.nan)
         axes.plot(line, color=colour, lw=1.1, label=label)
     axes.set_xlabel("agent steps of one environment")
-    axes.set_title("along a recording")
+    axes.set_title("along a recording", loc="left")
     axes.legend()
 
 
@@ -266,7 +266,7 @@ def _latents_picture(usage, prefix):
         rank = np.arange(latents)
         axes[1].bar(rank, usage.used[order], color="C0", width=0.8)
         axes[1].plot(rank, usage.effective[order], "o", color="C1", ms=3)
-        axes[1].set_title("classes in use; dots: effective")
+        axes[1].set_title("classes in use; dots: effective", loc="left")
         axes[1].set_ylim(0, classes + 0.5)
         axes[2].plot(
             rank, usage.prior_entropy[order], ".", color="C0", label="prior"
@@ -279,7 +279,7 @@ def _latents_picture(usage, prefix):
             label="posterior",
         )
         axes[2].axhline(np.log(classes), color=style.quiet(), ls=":", lw=1)
-        axes[2].set_title("entropy (nats); dotted: largest")
+        axes[2].set_title("entropy (nats); dotted: largest", loc="left")
         axes[2].set_ylim(bottom=0)
         axes[2].legend()
         for one in axes:

@@ -33,7 +33,8 @@ nav { display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; margin-top: 1rem; }
 .numbers dd { margin: 0; font-size: 1.35rem; font-weight: 600;
   font-variant-numeric: tabular-nums; }
 figure { margin: 0 0 1.25rem; padding: 1rem 1.1rem; }
-figure img { display: block; width: 100%; height: auto; margin: .25rem auto 0; }
+figure img { display: block; max-width: 100%; height: auto;
+  margin: .75rem auto 0; }
 figcaption { color: var(--quiet); font-size: .92rem; }
 .table { overflow-x: auto; margin: 0 0 1.25rem; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem;
@@ -99,7 +100,8 @@ def figure(picture, images):
         f"<figure><h3>{_text(picture.title)}</h3>"
         f"<figcaption>{_text(picture.text)}</figcaption><picture>"
         f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img alt="{_text(picture.title)}" src="{light}"></picture></figure>'
+        f'<img alt="{_text(picture.title)}" width="{_width(images["light"])}" '
+        f'src="{light}"></picture></figure>'
     )
 
 
@@ -130,6 +132,14 @@ def folded(summary, block):
 
 def _mark(marked):
     return ' class="marked"' if marked else ""
+
+
+def _width(png):
+    """Returns the width at which text has the size that it was drawn with.
+
+    A PNG file has its width in bytes 16 to 19.
+    """
+    return round(int.from_bytes(png[16:20], "big") * 96 / style.DPI)
 
 
 def _data(png):

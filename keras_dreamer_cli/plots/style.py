@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import textwrap
 
 _LIGHT = {
     "text": "#1f2933",
@@ -82,7 +83,6 @@ def settings(colours):
         "axes.spines.right": False,
         "axes.spines.top": False,
         "axes.titlecolor": colours["text"],
-        "axes.titlelocation": "left",
         "axes.titlesize": 10,
         "figure.facecolor": colours["page"],
         "font.size": 9,
@@ -116,8 +116,7 @@ def panels(count, columns=3, width=3.2, height=2.2):
 
     columns = min(columns, count)
     rows = -(-count // columns)
-    # A single panel keeps the width of a page.
-    size = (max(width * columns, 6.4), height * rows + 0.35)
+    size = (width * columns, height * rows + 0.35)
     figure = Figure(size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for spare in axes[count:]:
@@ -136,8 +135,15 @@ def loud():
 
 
 def note(figure, text):
-    """Writes a line below a figure."""
-    figure.supxlabel(text, fontsize=8, color=quiet(), x=0.01, ha="left")
+    """Writes a text below a figure."""
+    letters = int(15 * figure.get_figwidth())
+    figure.supxlabel(
+        textwrap.fill(text, letters),
+        fontsize=8,
+        color=quiet(),
+        x=0.01,
+        ha="left",
+    )
 
 
 def count_steps(axes):

@@ -65,7 +65,7 @@ def test_losses_have_a_panel_each():
 
 def test_further_metrics_have_readable_names():
     run = runs.make_run(steps=[10], returns=[1.0])
-    run.epochs |= {"ent/move": np.ones(1), "rep_ent": np.ones(1)}
+    run.epochs.update({"ent/move": np.ones(1), "rep_ent": np.ones(1)})
     figure = draw_curves.metrics_picture(group_runs([run])).draw()
     titles = [axes.get_title("left") for axes in figure.axes[:2]]
     assert titles == [

@@ -58,6 +58,13 @@ def test_it_is_closed_and_loads_nothing():
     assert "url(" not in example() and "@import" not in example()
 
 
+def test_pictures_have_the_size_they_were_drawn_in():
+    # 300 pixels at 150 dots an inch are 2 inches of 96 pixels.
+    png = b"0123456789abcdef" + (300).to_bytes(4, "big")
+    text = page.figure(PICTURE, {"light": png, "dark": png})
+    assert 'width="192"' in text
+
+
 def test_text_is_escaped():
     text = example()
     assert "<title>A &amp; B</title>" in text
