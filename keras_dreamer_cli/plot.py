@@ -32,7 +32,13 @@ def run(command):
         if (picture := make(groups)) is not None
     ]
     sections = [
-        ("Results", [page.table(tables.results(groups))]),
+        (
+            "Results",
+            [
+                page.table(tables.results(groups)),
+                page.paragraph(tables.FINAL),
+            ],
+        ),
         ("Learning curves", [_write(picture, out) for picture in curves]),
     ]
     for index, group in enumerate(groups):

@@ -42,9 +42,9 @@ def returns_picture(groups):
     ]
 
     def draw():
-        one = len(envs) == 1
+        alone = len(envs) == 1
         figure, axes = style.panels(
-            len(envs), 2, 9.0 if one else 5.3, 4.2 if one else 3.6
+            len(envs), 2, 9.0 if alone else 5.3, 4.2 if alone else 3.6
         )
         for one, env, (width, own) in zip(axes, envs, curves, strict=True):
             draw_curves(one, own, dots=True)
@@ -87,8 +87,8 @@ def losses_picture(groups):
     """Every loss term over environment steps; `None` without epochs."""
     names = _names(groups, lambda name: name.split("/")[0] == "loss")
     text = (
-        "Means over each epoch, binned like the returns. `loss` is the scaled "
-        "sum that is minimised, the others are the single terms."
+        "Means over each epoch, binned like the returns. The first is the "
+        "scaled sum that is minimised, the others are its single terms."
     )
     titles = {name: name.removeprefix("loss/") for name in names}
     return _epochs_picture(groups, titles, "losses", "Losses", text)

@@ -100,7 +100,7 @@ def figure(picture, images):
         f"<figure><h3>{_text(picture.title)}</h3>"
         f"<figcaption>{_text(picture.text)}</figcaption><picture>"
         f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img alt="{_text(picture.title)}" width="{_width(images["light"])}" '
+        f'<img alt="{_text(picture.title)}. {_text(picture.text)}" width="{_width(images["light"])}" '
         f'src="{light}"></picture></figure>'
     )
 

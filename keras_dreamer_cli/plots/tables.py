@@ -9,7 +9,13 @@ import numpy as np
 from keras_dreamer_cli.plots.groups import differing
 from keras_dreamer_cli.plots.published import published
 
-LAST = 0.1  # Share of a run that final returns are taken from.
+# What final returns are of.
+LAST = 0.1
+LEAST = 10
+FINAL = (
+    f"Final return: mean and standard deviation over the newest {LAST:.0%} of "
+    f"the training episodes, at least {LEAST}; their number in parentheses."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +45,7 @@ def results(groups):
     beside = any(published(group.env) for group in groups)
     head = [
         *("group", "seed", "env steps", "updates", "episodes"),
-        f"return of the last {LAST:.0%}",
+        "final return",
         *(["published there"] if beside else []),
         "time",
     ]
@@ -61,9 +67,9 @@ def results(groups):
 
 
 def final_returns(run):
-    """Returns the returns of the episodes in the last tenth of a run."""
-    steps = run.episodes["env_steps"]
-    return run.episodes["return"][steps > (1 - LAST) * env_steps(run)]
+    """Returns the returns of a run's newest episodes, see `FINAL`."""
+    returns = run.episodes["return"]
+    return returns[-max(LEAST, round(LAST * len(returns))) :]
 
 
 def final_return(group):

@@ -10,13 +10,14 @@ def column(table, name):
 
 
 def test_results():
-    # Of 100 steps the last 10 % are those after 90: returns 4 and 8.
-    run = runs.make_run(steps=[50, 90, 91, 100], returns=[1.0, 2.0, 4.0, 8.0])
+    # Of 200 episodes the newest 20.
+    returns = [1.0] * 180 + [4.0, 8.0] * 10
+    run = runs.make_run(steps=range(1, 201), returns=returns)
     table = tables.results(group_runs([run]))
-    assert column(table, "return of the last 10%") == ["6.0 ± 2.0 (2)"]
-    assert column(table, "env steps") == ["100"]
-    assert column(table, "updates") == ["25"]
-    assert column(table, "episodes") == ["4"]
+    assert column(table, "final return") == ["6.0 ± 2.0 (20)"]
+    assert column(table, "env steps") == ["200"]
+    assert column(table, "updates") == ["50"]
+    assert column(table, "episodes") == ["200"]
     assert column(table, "time") == ["0 h 02 min"]
     assert "published there" not in table.head
 
@@ -31,7 +32,13 @@ def test_results_beside_published_ones():
 
 def test_a_run_without_episodes():
     table = tables.results(group_runs([runs.make_run()]))
-    assert column(table, "return of the last 10%") == ["–"]
+    assert column(table, "final return") == ["–"]
+
+
+def test_a_short_run_has_all_its_episodes_in_the_final_return():
+    run = runs.make_run(steps=[1, 2], returns=[1.0, 3.0])
+    table = tables.results(group_runs([run]))
+    assert column(table, "final return") == ["2.0 ± 1.0 (2)"]
 
 
 def test_final_return_of_seeds():
