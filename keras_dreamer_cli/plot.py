@@ -21,6 +21,11 @@ REPORT = "report.html"
 
 def run(command):
     """Draws the runs of a `Plot` command; writes PNG files and the report."""
+    if not command.logdirs:
+        raise ValueError(
+            "`plot` needs the folder of at least one run. Received: none. Give "
+            "the --logdir of `keras-dreamer train`."
+        )
     style.require_matplotlib()
     runs = [read_run(logdir, command.env) for logdir in command.logdirs]
     groups = group_runs(runs)

@@ -96,12 +96,13 @@ def figure(picture, images):
         images: dict of the PNG bytes of each theme.
     """
     light, dark = (_data(images[theme]) for theme in style.THEMES)
+    title, text = _text(picture.title), _text(picture.text)
+    width = _width(images["light"])
     return (
-        f"<figure><h3>{_text(picture.title)}</h3>"
-        f"<figcaption>{_text(picture.text)}</figcaption><picture>"
+        f"<figure><h3>{title}</h3><figcaption>{text}</figcaption><picture>"
         f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img alt="{_text(picture.title)}. {_text(picture.text)}" width="{_width(images["light"])}" '
-        f'src="{light}"></picture></figure>'
+        f'<img alt="{title}. {text}" width="{width}" src="{light}">'
+        "</picture></figure>"
     )
 
 

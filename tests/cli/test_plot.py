@@ -67,6 +67,11 @@ def test_folders_of_the_figures(tmp_path):
     assert plot.default_out(several) == tmp_path / "plots"
 
 
+def test_no_folder_is_an_error(quick, capsys):
+    assert main(["plot"]) == 2
+    assert "at least one run" in capsys.readouterr().err
+
+
 def test_a_folder_without_log_is_an_error(quick, tmp_path, capsys):
     assert main(["plot", str(tmp_path)]) == 2
     assert "holds no log.jsonl" in capsys.readouterr().err
