@@ -39,7 +39,7 @@ figcaption { color: var(--quiet); font-size: .92rem; }
 .table { overflow-x: auto; margin: 0 0 1.25rem; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem;
   font-variant-numeric: tabular-nums; }
-th, td { padding: .4rem .9rem; text-align: left; white-space: nowrap;
+th, td { padding: .26rem .9rem; text-align: left; white-space: nowrap;
   border-bottom: 1px solid var(--line); }
 td:last-child { white-space: normal; }
 th { color: var(--quiet); font-weight: 600; }

@@ -136,7 +136,7 @@ def loud():
 
 def note(figure, text):
     """Writes a text below a figure."""
-    letters = int(15 * figure.get_figwidth())
+    letters = int(17 * figure.get_figwidth())
     figure.supxlabel(
         textwrap.fill(text, letters),
         fontsize=8,
