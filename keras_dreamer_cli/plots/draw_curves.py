@@ -9,6 +9,7 @@ from keras_dreamer_cli.plots.curves import bin_width
 from keras_dreamer_cli.plots.curves import make_curve
 from keras_dreamer_cli.plots.published import SOURCE
 from keras_dreamer_cli.plots.published import published
+from keras_dreamer_cli.plots.tables import env_steps
 
 _MORE = {
     "dyn_ent": "entropy of the prior (nats)",
@@ -40,15 +41,21 @@ def returns_picture(groups):
         _curves(members, lambda run: run.episodes, "return")
         for members in panels
     ]
+    reached = [
+        max(env_steps(run) for group in members for run in group.runs)
+        for members in panels
+    ]
 
     def draw():
         alone = len(envs) == 1
         figure, axes = style.panels(
             len(envs), 2, 9.0 if alone else 5.3, 4.2 if alone else 3.6
         )
-        for one, env, (width, own) in zip(axes, envs, curves, strict=True):
+        for one, env, (width, own), last in zip(
+            axes, envs, curves, reached, strict=True
+        ):
             draw_curves(one, own, dots=True)
-            draw_published(one, own, published(env))
+            draw_published(one, published(env), last)
             one.set_title(env or "unknown environment", loc="left")
             one.set_xlabel(f"environment steps (bins of {width:,.0f})")
             one.set_ylabel("episode return")
@@ -189,17 +196,16 @@ def _line(axes, steps, values, **kwargs):
     axes.plot(steps, values, marker="o" if alone else None, ms=4, **kwargs)
 
 
-def draw_published(axes, curves, known):
+def draw_published(axes, known, last):
     """Draws a published curve as far as the runs go.
 
     Args:
         axes: matplotlib's axes.
-        curves: list of `Curve`s of the runs.
         known: `Published` or `None`.
+        last: float. Environment steps of the longest run.
     """
     if known is None:
         return
-    last = max((curve.steps[-1] for curve in curves), default=0)
     shown = known.steps <= max(1.1 * last, 2 * known.steps[0])
     steps, mean, std = (x[shown] for x in (known.steps, known.mean, known.std))
     colour = style.quiet()

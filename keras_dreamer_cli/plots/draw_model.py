@@ -104,6 +104,15 @@ def _draw_numbers(axes, truth, futures):
     axes.fill_between(steps, low, high, color="C0", alpha=0.25, lw=0)
     axes.plot(steps, futures.mean(axis=0), color="C0", label="predicted")
     axes.plot(steps, truth, color=style.loud(), lw=1.1, label="observed")
+    _widen(axes)
+
+
+def _widen(axes):
+    """Keeps tiny errors of a constant from filling the panel."""
+    low, high = axes.get_ylim()
+    missing = 0.1 * max(abs(low), abs(high)) - (high - low)
+    if missing > 0:
+        axes.set_ylim(low - missing / 2, high + missing / 2)
 
 
 def _draw_classes(axes, truth, futures):

@@ -44,6 +44,11 @@ def test_published_curves_stand_beside_as_far_as_the_runs_go():
     known = lines(axes)["DreamerV3, published (5 seeds)"]
     assert known.get_xdata().tolist() == [10_000, 20_000, 30_000, 40_000]
     assert "MIT" in picture.text
+    # A run that goes on beyond its last episode.
+    run.epochs["env_steps"] = np.array([5_000.0, 62_000.0])
+    (axes,) = draw_curves.returns_picture(group_runs([run])).draw().axes
+    known = lines(axes)["DreamerV3, published (5 seeds)"]
+    assert known.get_xdata()[-1] == 60_000
 
 
 def test_a_panel_for_each_environment():

@@ -91,6 +91,15 @@ def test_predictions_beside_the_truth_with_the_context_marked():
     assert axes.lines[-1].get_xdata()[0] == CONTEXT + 2 - 0.5
 
 
+def test_a_constant_does_not_look_like_noise():
+    data = inspected()
+    data.futures.reward[:] = 1.0
+    data.futures.predicted_reward[:] = 1.0 + 1e-4 * RNG.normal(size=(5, 8))
+    found = {p.name: p for p in model_pictures(data)}
+    low, high = found["open_loop_reward"].draw().axes[0].get_ylim()
+    assert high - low > 0.09
+
+
 def test_wide_keys_show_their_first_numbers():
     _, found = pictures()
     figure = found["open_loop_wide"].draw()

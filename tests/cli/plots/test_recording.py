@@ -71,7 +71,9 @@ def test_without_checkpoint_episodes_are_played(monkeypatch):
     env = gymnasium.make("CartPole-v1")
     with agents.quick_backend():
         model = kd.Dreamer(
-            env.observation_space, env.action_space, tiny_config()
+            env.observation_space,
+            env.action_space,
+            tiny_config(action_repeat=1),
         )
         replay = recording.play(runs.make_run(env="gym:CartPole-v1"), model)
     ids = replay.newest_ids(21)
