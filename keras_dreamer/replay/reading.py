@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_dreamer.replay.pool import split_ids
 from keras_dreamer.replay.pool import step_ids
 
 
@@ -38,10 +39,14 @@ class Reading:
         step_id = np.asarray(step_id, np.int64)
         with self._lock:
             row = self._pool.locate(step_id)
-            if (row < 0).any():
+            missing = row < 0
+            # A page may have room for rows that are yet to come.
+            stream, position = split_ids(np.where(missing, 0, step_id))
+            missing |= position >= self._items.rows[stream]
+            if missing.any():
                 raise ValueError(
                     "`step_id` must be ids of rows that the replay holds. "
-                    f"Received: {step_id[row < 0][0]}, which it does not. Take "
+                    f"Received: {step_id[missing][0]}, which it does not. Take "
                     "them from `newest_ids` or from a batch."
                 )
             return self._read(step_id, row)

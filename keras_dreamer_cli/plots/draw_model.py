@@ -252,17 +252,6 @@ def _latents_picture(usage, prefix):
     latents, classes = usage.share.shape
     order = np.argsort(-usage.effective)
     share = np.sort(usage.share[order], axis=1)[:, ::-1]
-    text = (
-        f"{latents} latents of {classes} classes, ordered by how many classes "
-        "they use. Left: how often each class was chosen, the most frequent "
-        "first. Middle: classes in use (chosen at least a tenth as often as if "
-        f"all were chosen equally often), on average {usage.used.mean():.1f}; "
-        "as an effective number (exponential of the entropy) "
-        f"{usage.effective.mean():.1f}. Right: entropy before and after the "
-        f"observation is known, {usage.prior_entropy.sum():.1f} and "
-        f"{usage.posterior_entropy.sum():.1f} nats in total; at most "
-        f"{latents * np.log(classes):.1f}."
-    )
 
     def draw():
         figure, axes = style.panels(3, 3, 3.4, 3.2)
@@ -295,4 +284,20 @@ def _latents_picture(usage, prefix):
             one.set_xlabel("latent")
         return figure
 
+    text = _latents_text(usage)
     return style.Picture(f"{prefix}latents", "Use of the latents", text, draw)
+
+
+def _latents_text(usage):
+    latents, classes = usage.share.shape
+    return (
+        f"{latents} latents of {classes} classes, ordered by how many classes "
+        "they use. Left: how often each class was chosen, the most frequent "
+        "first. Middle: classes in use (chosen at least a tenth as often as if "
+        f"all were chosen equally often), on average {usage.used.mean():.1f}; "
+        "as an effective number (exponential of the entropy) "
+        f"{usage.effective.mean():.1f}. Right: entropy before and after the "
+        f"observation is known, {usage.prior_entropy.sum():.1f} and "
+        f"{usage.posterior_entropy.sum():.1f} nats in total; at most "
+        f"{latents * np.log(classes):.1f}."
+    )
