@@ -2,6 +2,7 @@
 
 from keras_dreamer import callbacks
 from keras_dreamer import envs
+from keras_dreamer import inspection
 from keras_dreamer import layers
 from keras_dreamer import losses
 from keras_dreamer import optimizers
@@ -26,6 +27,7 @@ __all__ = [
     "configure_runtime",
     "envs",
     "evaluate",
+    "inspection",
     "layers",
     "losses",
     "optimizers",

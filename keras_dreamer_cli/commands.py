@@ -83,6 +83,25 @@ class Evaluate(OnBackend):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Plot(OnBackend):
+    """Draws learning curves, losses and what the world model foresees, as PNG
+    files and one report to open in a browser."""
+
+    module: typing.ClassVar = "plot"
+
+    logdirs: tyro.conf.Positional[
+        Annotated[tuple[pathlib.Path, ...], tyro.conf.arg(metavar="LOGDIR ...")]
+    ]
+    """Folders of runs. Those that differ in the seed only become one curve."""
+    out: pathlib.Path | None = None
+    """Folder for the files, by default `plots` in the run's folder, or beside
+    the folders of several runs."""
+    env: str | None = None
+    """Environment of runs that were not made by `train`, for the published
+    curve and for playing episodes: dmc:<domain>_<task> or gym:<id>."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Info(OnBackend):
     """Prints versions, backend and devices, for reports of bugs."""
 
@@ -111,6 +130,7 @@ class Config(Settings):
 Command = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Plot, tyro.conf.subcommand("plot")]
     | Annotated[Info, tyro.conf.subcommand("info")]
     | Annotated[Envs, tyro.conf.subcommand("envs")]
     | Annotated[Config, tyro.conf.subcommand("config")]

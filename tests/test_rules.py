@@ -50,7 +50,8 @@ def parse(path):
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_module_has_a_test_file(module):
     folders = module.parent.parts
-    folders = ("cli",) if folders[0] == CLI.name else folders[1:]
+    own = ("cli",) if folders[0] == CLI.name else ()
+    folders = (*own, *folders[1:])
     test_file = TESTS.joinpath(*folders, f"test_{module.name}")
     assert test_file.exists(), f"{module} has no tests. Create {test_file}."
 

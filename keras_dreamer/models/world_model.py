@@ -27,20 +27,8 @@ def observe(nets, tensors, batch, noise, config):
     Returns:
         `Posterior`, dict of `(B, T)` loss terms, dict of metrics.
     """
-    tokens = nets.enc.apply(tensors["enc"], batch["observation"])
-    action = concat_inputs(
-        nets.pol.leaves, batch["previous_action"], tokens.dtype
-    )
-    deter, stoch, logits = nets.dyn.observe(
-        tensors["dyn"],
-        batch["carry"],
-        tokens,
-        action,
-        batch["is_first"],
-        noise["posterior"],
-    )
-    posterior = Posterior(deter, stoch)
-    prior_logits = nets.dyn.prior(tensors["dyn"], deter)
+    posterior, logits = infer(nets, tensors, batch, noise["posterior"])
+    prior_logits = nets.dyn.prior(tensors["dyn"], posterior.deter)
     (dyn, rep), (post, prior) = kl_losses(
         logits, prior_logits, nets.dyn.latents, config.free_nats
     )
@@ -52,12 +40,44 @@ def observe(nets, tensors, batch, noise, config):
     return posterior, {**terms, "dyn": dyn, "rep": rep}, metrics
 
 
-def _head_losses(nets, tensors, posterior, batch, config):
-    # The decoder takes the latents first, all other heads last (item 2.11).
-    decoded = nets.dec.apply(
-        tensors["dec"],
-        ops.concatenate([posterior.stoch, posterior.deter], axis=-1),
+def infer(nets, tensors, batch, noise):
+    """Filters the observations of a prepared batch.
+
+    Args:
+        nets: `Networks`.
+        tensors: their weights.
+        batch: what `prepare_batch` returns.
+        noise: `(B, T, S)` uniform in `[0, 1)`, or `None` for the modes.
+
+    Returns:
+        `Posterior` and the `(B, T, S, C)` logits of its latents.
+    """
+    tokens = nets.enc.apply(tensors["enc"], batch["observation"])
+    action = concat_inputs(
+        nets.pol.leaves, batch["previous_action"], tokens.dtype
     )
+    deter, stoch, logits = nets.dyn.observe(
+        tensors["dyn"],
+        batch["carry"],
+        tokens,
+        action,
+        batch["is_first"],
+        noise,
+    )
+    return Posterior(deter, stoch), logits
+
+
+def decode(nets, tensors, posterior):
+    """Returns what the decoder makes of states, a dict.
+
+    The decoder takes the latents first, all other heads last (item 2.11).
+    """
+    features = ops.concatenate([posterior.stoch, posterior.deter], axis=-1)
+    return nets.dec.apply(tensors["dec"], features)
+
+
+def _head_losses(nets, tensors, posterior, batch, config):
+    decoded = decode(nets, tensors, posterior)
     recs = nets.dec.losses_of(decoded, batch["observation"])
     features = posterior.features()
     for_reward = features

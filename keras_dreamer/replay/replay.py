@@ -12,12 +12,13 @@ from keras_dreamer.replay.episodes import Episodes
 from keras_dreamer.replay.items import Items
 from keras_dreamer.replay.pool import CHANGED
 from keras_dreamer.replay.pool import Pool
+from keras_dreamer.replay.reading import Reading
 from keras_dreamer.replay.saving import Saving
 from keras_dreamer.replay.schema import Schema
 from keras_dreamer.replay.snapshots import Snapshots
 
 
-class Replay(Saving, Episodes):
+class Replay(Reading, Saving, Episodes):
     """Stores the steps of parallel environments and samples windows of them.
 
     Every environment has one append-only stream, in which its episodes follow
@@ -171,8 +172,7 @@ class Replay(Saving, Episodes):
             self._check_not_empty()
             start = self._draw_starts(batch_size, report)
             step_id = start[:, None] + np.arange(self.length)  # (B, L)
-            batch = self._gather(self._pool.locate(step_id))
-        return self.schema.nest({**_annotate(batch), "step_id": step_id})
+            return self._read(step_id, self._pool.locate(step_id))
 
     def update(self, step_id: Any, latents: dict[str, Any]) -> None:
         """Replaces stored latents, where the rows are still held.
@@ -226,6 +226,10 @@ class Replay(Saving, Episodes):
                 online.append(start)
         uniform = self._items.draw(batch_size - len(online), self._rng)
         return np.concatenate([np.array(online, np.int64), uniform])
+
+    def _read(self, step_id, row):
+        batch = _annotate(self._gather(row))
+        return self.schema.nest({**batch, "step_id": step_id})
 
     def _gather(self, row):
         context = row[:, self.config.replay_context - 1]

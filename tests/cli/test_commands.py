@@ -50,6 +50,12 @@ def test_evaluate():
     assert command.deterministic
 
 
+def test_plot():
+    command = commands.parse(["plot", "runs/a", "runs/b", "--out", "pictures"])
+    assert [path.name for path in command.logdirs] == ["a", "b"]
+    assert (command.out.name, command.env) == ("pictures", None)
+
+
 def test_choices_are_those_of_the_package():
     assert set(typing.get_args(commands.Size)) == set(SIZES)
     assert set(typing.get_args(commands.Preset)) == set(PRESETS)

@@ -1,0 +1,51 @@
+import runs
+
+from keras_dreamer_cli.plots.groups import differing
+from keras_dreamer_cli.plots.groups import group_runs
+from keras_dreamer_cli.plots.groups import labels
+
+
+def grouped(*members):
+    return {
+        group.label: [run.logdir.name for run in group.runs]
+        for group in group_runs(members)
+    }
+
+
+def test_seeds_are_one_group():
+    found = grouped(runs.make_run("a", seed=0), runs.make_run("b", seed=1))
+    assert found == {"gym:A-v0": ["a", "b"]}
+
+
+def test_settings_make_groups_and_their_names():
+    found = grouped(
+        runs.make_run("a", lr=1e-3),
+        runs.make_run("b", lr=4e-5),
+        runs.make_run("c", lr=1e-3, seed=1),
+    )
+    assert found == {"lr 0.001": ["a", "c"], "lr 4e-05": ["b"]}
+
+
+def test_environments_make_groups():
+    found = grouped(runs.make_run("a"), runs.make_run("b", env="gym:B-v0"))
+    assert found == {"gym:A-v0": ["a"], "gym:B-v0": ["b"]}
+
+
+def test_longer_runs_are_the_same():
+    found = grouped(
+        runs.make_run("a", env_steps=100), runs.make_run("b", env_steps=200)
+    )
+    assert found == {"gym:A-v0": ["a", "b"]}
+
+
+def test_what_follows_from_the_size_is_not_named():
+    pair = [
+        runs.make_run("a", size="1m", deter=512, ratio=8.0),
+        runs.make_run("b", size="12m", deter=2048, ratio=8.0),
+    ]
+    assert differing(pair) == ["size"]
+    assert labels(pair) == ["size 1m", "size 12m"]
+
+
+def test_without_environment_the_folder_names_a_run():
+    assert labels([runs.make_run("runs/mine", env=None)]) == ["mine"]
