@@ -1,12 +1,17 @@
 """How much of the latent state is in use."""
 
 import dataclasses
+from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from keras import ops
 
 from keras_dreamer.inspection import compiled
 from keras_dreamer.models.world_model import infer
+
+if TYPE_CHECKING:
+    from keras_dreamer.models.dreamer import Dreamer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +43,9 @@ class LatentUsage:
         return np.exp(-(share * np.log(share)).sum(axis=1))
 
 
-def latent_usage(model, batch, seed=0):
+def latent_usage(
+    model: "Dreamer", batch: dict[str, Any], seed: int = 0
+) -> LatentUsage:
     """Counts the classes of the latents over a batch.
 
     Args:

@@ -1,6 +1,8 @@
 """What the world model foresees of observations that it is not shown."""
 
 import dataclasses
+from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -12,6 +14,9 @@ from keras_dreamer.layers.inputs import concat_inputs
 from keras_dreamer.models.world_model import Posterior
 from keras_dreamer.models.world_model import decode
 from keras_dreamer.models.world_model import infer
+
+if TYPE_CHECKING:
+    from keras_dreamer.models.dreamer import Dreamer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +43,12 @@ class OpenLoop:
     valid: np.ndarray
 
 
-def open_loop(model, batch, context, seed=0):
+def open_loop(
+    model: "Dreamer",
+    batch: dict[str, Any],
+    context: int,
+    seed: int = 0,
+) -> OpenLoop:
     """Observes some steps, then predicts on from the recorded actions.
 
         state[t] = posterior(state[t-1], action[t-1], observation[t])

@@ -1,6 +1,8 @@
 """The returns that the agent imagines beside those that it got."""
 
 import dataclasses
+from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -10,6 +12,9 @@ from keras_dreamer.losses.returns import lambda_returns
 from keras_dreamer.models.imagination import imagine
 from keras_dreamer.models.noise import noise_shapes
 from keras_dreamer.models.world_model import infer
+
+if TYPE_CHECKING:
+    from keras_dreamer.models.dreamer import Dreamer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +36,9 @@ class Returns:
     valid: np.ndarray
 
 
-def compare_returns(model, batch, seed=0):
+def compare_returns(
+    model: "Dreamer", batch: dict[str, Any], seed: int = 0
+) -> Returns:
     """Imagines from every recorded state and compares with what followed.
 
     Imagination follows the current policy. Give it what this policy, or one

@@ -1,5 +1,7 @@
 """Rows of a replay, looked up by their ids."""
 
+from typing import Any
+
 import numpy as np
 
 from keras_dreamer.replay.pool import split_ids
@@ -9,7 +11,7 @@ from keras_dreamer.replay.pool import step_ids
 class Reading:
     """Mixin of the replay: reads given rows instead of drawing them."""
 
-    def newest_ids(self, length):
+    def newest_ids(self, length: int) -> np.ndarray:
         """Returns the ids of the newest rows of every stream.
 
         Args:
@@ -24,7 +26,7 @@ class Reading:
         positions = last[enough, None] - length + np.arange(length)
         return step_ids(enough[:, None], positions)
 
-    def read(self, step_id):
+    def read(self, step_id: Any) -> dict[str, Any]:
         """Returns windows of rows whose ids are known.
 
         Nothing is drawn, and the online queue stays as it is.

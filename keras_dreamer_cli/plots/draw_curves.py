@@ -132,7 +132,9 @@ def _epochs_picture(groups, titles, name, title, text):
             style.count_steps(one)
         if len(groups) > 1:
             lines = axes[0].get_legend_handles_labels()
-            figure.legend(*lines, loc="outside upper left", ncols=3)
+            longest = max(len(group.label) for group in groups)
+            columns = max(1, 100 // (longest + 10))
+            figure.legend(*lines, loc="outside upper left", ncols=columns)
         figure.supxlabel("environment steps", fontsize=9, color=style.quiet())
         return figure
 

@@ -7,6 +7,7 @@ from keras_dreamer.config import SIZES
 
 # The length of a run changes nothing in what it does until its end.
 _BUDGET = "env_steps"
+_NAMED = 4  # Most settings in a name.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,24 +46,34 @@ def group_runs(runs):
 
 
 def labels(runs):
-    """Names runs by the settings in which they differ.
+    """Names runs by the settings in which those of an environment differ.
 
     Args:
         runs: list of `Run`s of different groups.
 
     Returns:
-        List of strings. One run, or runs of different environments with the
-        same settings, have the name of the environment.
+        List of different strings. The environment is named where it says
+        something, and the folder where nothing else does.
     """
-    names = differing(runs)
     several = len({run.env for run in runs}) > 1
     found = []
     for run in runs:
-        parts = [f"{name} {_short(run.settings.get(name))}" for name in names]
+        peers = [other for other in runs if other.env == run.env]
+        names = [
+            name
+            for name in differing(peers)
+            if all(name in peer.settings for peer in peers)
+        ]
+        parts = [
+            f"{name} {_short(run.settings[name])}" for name in names[:_NAMED]
+        ]
         if several or not parts:
             parts.insert(0, run.env or run.logdir.name)
         found.append(", ".join(parts))
-    return found
+    return [
+        label if found.count(label) == 1 else f"{label} ({run.logdir.name})"
+        for label, run in zip(found, runs, strict=True)
+    ]
 
 
 def differing(runs):

@@ -8,9 +8,6 @@ import numpy as np
 import keras_dreamer as kd
 from keras_dreamer import inspection
 from keras_dreamer.checkpoints.folder import Folder
-from keras_dreamer.inspection.latents import LatentUsage
-from keras_dreamer.inspection.open_loop import OpenLoop
-from keras_dreamer.inspection.returns import Returns
 from keras_dreamer_cli import folder
 
 ROWS = 512  # Steps of a stream: a whole episode of dm_control.
@@ -34,10 +31,10 @@ class Inspected:
 
     source: str
     model: kd.Dreamer
-    futures: OpenLoop
-    windows: OpenLoop
-    returns: Returns
-    usage: LatentUsage
+    futures: inspection.OpenLoop
+    windows: inspection.OpenLoop
+    returns: inspection.Returns
+    usage: inspection.LatentUsage
 
 
 def inspect(run):

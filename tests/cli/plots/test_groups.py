@@ -47,5 +47,26 @@ def test_what_follows_from_the_size_is_not_named():
     assert labels(pair) == ["size 1m", "size 12m"]
 
 
+def test_runs_of_different_environments_need_no_settings():
+    pair = [runs.make_run("a"), runs.make_run("b", env="gym:B-v0", lr=1.0)]
+    assert labels(pair) == ["gym:A-v0", "gym:B-v0"]
+    pair.append(runs.make_run("c", env="gym:B-v0", lr=2.0))
+    assert labels(pair) == ["gym:A-v0", "gym:B-v0, lr 1", "gym:B-v0, lr 2"]
+
+
+def test_the_folder_names_what_nothing_else_does():
+    # The run of a script does not say how many environments it had.
+    pair = [runs.make_run("a", envs=4), runs.make_run("b")]
+    assert labels(pair) == ["gym:A-v0 (a)", "gym:A-v0 (b)"]
+
+
+def test_names_stay_short():
+    pair = [
+        runs.make_run(name, **{f"x{i}": value for i in range(9)})
+        for name, value in (("a", 1), ("b", 2))
+    ]
+    assert labels(pair)[0] == "x0 1, x1 1, x2 1, x3 1"
+
+
 def test_without_environment_the_folder_names_a_run():
     assert labels([runs.make_run("runs/mine", env=None)]) == ["mine"]
