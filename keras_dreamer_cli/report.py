@@ -4,6 +4,8 @@ import time
 
 import keras
 
+from keras_dreamer.callbacks.progress import clock
+
 
 class Report(keras.callbacks.Callback):
     """Prints steps, return, loss, speeds and the time left.
@@ -33,11 +35,3 @@ class Report(keras.callbacks.Callback):
             f"{clock(left)} left",
             flush=True,
         )
-
-
-def clock(seconds):
-    """Returns seconds as hours:minutes:seconds."""
-    if seconds is None:
-        return "?"
-    seconds = max(0, int(seconds))
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -50,7 +50,9 @@ def make(
             then needs the usual `if __name__ == "__main__":`.
         timeout: float. Seconds after which a process counts as hung, None to
             wait forever.
-        **kwargs: Arguments of the environment's constructor.
+        **kwargs: Arguments of the environment's constructor, such as
+            `render_mode="rgb_array"` for videos. dm_control then needs
+            OpenGL; it is looked for when MUJOCO_GL does not name it.
 
     Returns:
         `Environments`.
@@ -63,7 +65,9 @@ def make(
     (4, 3)
     """
     _require_choice(num_envs, mode)
-    build = functools.partial(_builder(env), **kwargs)
+    build = functools.partial(
+        _builder(env, kwargs.get("render_mode")), **kwargs
+    )
     seeds = spread(seed, num_envs)
     worker = mode == "process"
     env_fns = [
@@ -123,7 +127,7 @@ def _require_choice(num_envs, mode):
         )
 
 
-def _builder(env):
+def _builder(env, render_mode=None):
     """Returns a function `(seed, **kwargs) -> gymnasium.Env`."""
     if isinstance(env, str):
         prefix, _, name = env.partition(":")
@@ -133,7 +137,9 @@ def _builder(env):
                 _build_gym, gymnasium.registry.get(name, name)
             )
         if name and prefix == "dmc":
-            return functools.partial(load_suite_task, *suite_task(name))
+            return functools.partial(
+                load_suite_task, *suite_task(name, render_mode)
+            )
     elif callable(env):
         return functools.partial(_build_callable, env)
     raise ValueError(

@@ -42,6 +42,12 @@ class Contained(gymnasium.Wrapper):
         except Exception as error:
             return self._blank(), 0.0, False, False, self._report(error)
 
+    def render(self):
+        try:
+            return self.env.render()
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+
     def _blank(self):
         space = self.env.observation_space
         [observation] = iterate(

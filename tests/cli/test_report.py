@@ -1,14 +1,4 @@
-import pytest
-
 from keras_dreamer_cli import report
-
-
-@pytest.mark.parametrize(
-    "seconds, text",
-    [(0, "0:00:00"), (3725.9, "1:02:05"), (-5, "0:00:00"), (None, "?")],
-)
-def test_clock(seconds, text):
-    assert report.clock(seconds) == text
 
 
 def logs(**more):
