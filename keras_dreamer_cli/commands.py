@@ -58,6 +58,9 @@ class Train(Settings, OnBackend):
     another run."""
     wandb: bool = False
     """Whether to send the log to Weights & Biases."""
+    evaluate_every: int | None = None
+    """Environment steps after which 10 episodes are played apart from
+    training. Without it, no evaluations."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,6 +75,9 @@ class Evaluate(OnBackend):
     """How many to play."""
     deterministic: bool = False
     """Whether to take the modes; the published agent samples."""
+    record: pathlib.Path | None = None
+    """Video of the first episode, .mp4 or .gif, where the environment can be
+    rendered."""
     seed: int = 1000
     """Seed of the environments and of the actions' noise."""
 

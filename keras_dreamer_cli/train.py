@@ -43,6 +43,9 @@ def run(command):
         keras.callbacks.ModelCheckpoint(logdir / folder.AGENT),
         Report(config.env_steps),
     ]
+    if command.evaluate_every is not None:
+        every = f"{command.evaluate_every} env steps"
+        callbacks.append(kd.callbacks.Evaluate(command.env, every))
     print(start_line(model, dataset, callbacks))
     announce(command, resolved)
     model.fit(

@@ -82,3 +82,11 @@ def test_error_at_reset_becomes_an_info():
     is_value_error, text = info["worker_error"]
     assert not is_value_error
     assert "Environment 3 raised ZeroDivisionError" in text
+
+
+def test_what_cannot_be_rendered_does_not_end_the_worker():
+    class Blind(gymnasium.Env):
+        def render(self):
+            raise OSError("no display")
+
+    assert Contained(Blind(), 0).render() == "OSError: no display"
