@@ -9,8 +9,7 @@ from jax.experimental import multihost_utils
 
 from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
-from keras_dreamer.backend.finite import all_finite
-from keras_dreamer.backend.finite import gradient_norms
+from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 
 normal = functools.partial(keras.random.normal, dtype="float32")
@@ -145,8 +144,7 @@ class Trainer:
         (_, (update, non_trainable)), gradients = gradient(
             trainable, non_trainable, data[0]
         )
-        norms = gradient_norms(gradients, self.gradient_parts)
-        finite = all_finite(update.total, norms)
+        finite, norms = measure(update.total, gradients, self.gradient_parts)
         # The choice is part of the loop that computes the new values.
         trainable, optimizer = jax.tree.map(
             lambda new, old: jax.numpy.where(finite, new, old),

@@ -3,8 +3,7 @@
 import tensorflow as tf
 
 from keras_dreamer.backend.exchange import run_step
-from keras_dreamer.backend.finite import all_finite
-from keras_dreamer.backend.finite import gradient_norms
+from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 from keras_dreamer.backend.flat import accumulate as accumulate
 
@@ -153,8 +152,7 @@ class Trainer:
             update = self.update_terms(data[0])
         weights = self.trainable_variables
         gradients = tape.gradient(update.total, [w.value for w in weights])
-        norms = gradient_norms(gradients, self.gradient_parts)
-        finite = all_finite(update.total, norms)
+        finite, norms = measure(update.total, gradients, self.gradient_parts)
 
         def apply():
             self.optimizer.apply(gradients, weights)

@@ -8,8 +8,7 @@ import ml_dtypes
 import torch
 
 from keras_dreamer.backend.exchange import run_step
-from keras_dreamer.backend.finite import all_finite
-from keras_dreamer.backend.finite import gradient_norms
+from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import accumulate as accumulate
 from keras_dreamer.backend.torch_compile import BodyCompiler
 from keras_dreamer.backend.torch_compile import body_of
@@ -96,8 +95,9 @@ class Trainer:
             update.total, [w.value for w in weights]
         )
         with torch.no_grad():
-            norms = gradient_norms(gradients, self.gradient_parts)
-            finite = all_finite(update.total, norms)
+            finite, norms = measure(
+                update.total, gradients, self.gradient_parts
+            )
             if finite:  # Waits for a GPU; a choice per weight costs more.
                 self.optimizer.apply(gradients, weights)
             return self.track_update(update, finite, norms)
