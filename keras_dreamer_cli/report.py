@@ -1,5 +1,6 @@
 """One line of progress for each epoch."""
 
+import math
 import time
 
 import keras
@@ -25,11 +26,13 @@ class Report(keras.callbacks.Callback):
         now = time.monotonic()
         steps, speed = logs["env_steps"], logs["env_steps/s"]
         left = (self.env_steps - steps) / speed if speed > 0 else None
+        score = logs.get("evaluation/return", math.nan)
+        evaluation = "" if math.isnan(score) else f"evaluation {score:.1f}  "
         print(
             f"{clock(now - self._started)}  "
             f"{steps:>9,} of {self.env_steps:,} env steps  "
             f"{logs['updates']:>7,} updates  "
-            f"return {logs['episode/return']:7.1f}  "
+            f"return {logs['episode/return']:7.1f}  {evaluation}"
             f"loss {logs['loss']:7.2f}  "
             f"{logs['updates/s']:.1f} updates/s  {speed:.0f} env steps/s  "
             f"{clock(left)} left",

@@ -23,6 +23,16 @@ def test_one_line_with_the_time_left(capsys):
     assert "4,000 of 10,000 env steps" in printed and "21.0" in printed
 
 
+def test_evaluations_are_shown(capsys):
+    callback = report.Report(10_000)
+    callback.on_train_begin()
+    callback.on_epoch_end(0, logs(**{"evaluation/return": 30.25}))
+    callback.on_epoch_end(1, logs(**{"evaluation/return": float("nan")}))
+    first, second = capsys.readouterr().out.splitlines()
+    assert "return    21.0  evaluation 30.2  loss" in first
+    assert "evaluation" not in second
+
+
 def test_without_steps_nobody_knows(capsys):
     callback = report.Report(10_000)
     callback.on_train_begin()
