@@ -74,13 +74,13 @@ class UntilSolved(kd.callbacks.Resumable, keras.callbacks.Callback):
                 self.model.stop_training = not self.twice
 
     def score(self, when):
-        returns = kd.evaluate(self.model, self.envs, episodes=20)
+        scores = kd.evaluate(self.model, self.envs, episodes=20)
         print(
-            f"{when}: {returns.mean():.1f} over 20 evaluation episodes "
-            f"(lowest {returns.min():.0f})",
+            f"{when}: {scores.mean:.1f} over 20 evaluation episodes "
+            f"(lowest {scores.min:.0f})",
             flush=True,
         )
-        return returns.mean()
+        return scores.mean
 
 
 def main():

@@ -58,7 +58,7 @@ def train(steps=4000, seed=0):
     )
     model.compile()
     others = kd.envs.make(Line, num_envs=10, seed=seed + 1)
-    before = kd.evaluate(model, others, episodes=20).mean()
+    before = kd.evaluate(model, others, episodes=20).mean
     print(f"Return before training: {before:.1f} of 15")
     replay = kd.replay.Replay(config, envs, seed=seed)
     driver = kd.Driver(envs, model, replay)
@@ -69,7 +69,7 @@ def train(steps=4000, seed=0):
         callbacks=[kd.callbacks.TrainRatio(driver, 32, total_steps=steps)],
         verbose=2,
     )
-    after = kd.evaluate(model, others, episodes=20).mean()
+    after = kd.evaluate(model, others, episodes=20).mean
     print(f"Return after training: {after:.1f} of 15")
     return before, after, model
 

@@ -43,7 +43,7 @@ class Driver:
     def __init__(
         self, envs: VectorEnv, model: "Dreamer", replay: "Replay"
     ) -> None:
-        _check_spaces(envs, model)
+        check_spaces(envs, model)
         self.envs = envs
         self.model = model
         self.replay = replay
@@ -231,7 +231,8 @@ def _zero_where(action, is_last):
     return action
 
 
-def _check_spaces(envs, model):
+def check_spaces(envs, model):
+    """Refuses environments whose spaces are not the model's."""
     pairs = {
         "observation": (
             envs.single_observation_space,

@@ -58,12 +58,15 @@ class Train(Settings, OnBackend):
     another run."""
     resume: bool = False
     """Goes on with the run in --logdir, with its environment and settings.
-    --steps, --ratio, --dtype, --backend and --checkpoint-minutes may change
-    them."""
+    --steps, --ratio, --dtype, --backend, --checkpoint-minutes and
+    --evaluate-every may change them."""
     checkpoint_minutes: float | None = None
     """Minutes between two checkpoints, 10 if not given."""
     wandb: bool = False
     """Whether to send the log to Weights & Biases."""
+    evaluate_every: int | None = None
+    """Environment steps after which 10 episodes are played apart from
+    training. Without it, no evaluations."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,6 +81,9 @@ class Evaluate(OnBackend):
     """How many to play."""
     deterministic: bool = False
     """Whether to take the modes; the published agent samples."""
+    record: pathlib.Path | None = None
+    """Video of the first episode, .mp4 or .gif, where the environment can be
+    rendered."""
     seed: int = 1000
     """Seed of the environments and of the actions' noise."""
 

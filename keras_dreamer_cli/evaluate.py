@@ -1,6 +1,6 @@
 """`keras-dreamer evaluate`."""
 
-import numpy as np
+import functools
 
 import keras_dreamer as kd
 from keras_dreamer.checkpoints.folder import Folder
@@ -14,21 +14,33 @@ def run(command):
     file = agent(command.logdir)
     print(f"Playing with {file}", flush=True)
     policy = kd.Policy.load(file)
-    envs = kd.envs.make(
+    envs = _make(settings, command)
+    scores = kd.evaluate(
+        policy,
+        envs,
+        command.episodes,
+        deterministic=command.deterministic,
+        record=command.record,
+        seed=command.seed,
+    )
+    envs.close()
+    print(f"{settings['env']}: {scores}")
+
+
+def _make(settings, command):
+    make = functools.partial(
+        kd.envs.make,
         settings["env"],
         num_envs=min(settings["envs"], command.episodes),
         action_repeat=settings["config"]["action_repeat"],
         seed=command.seed,
     )
-    returns = kd.evaluate(
-        policy.model,
-        envs,
-        command.episodes,
-        deterministic=command.deterministic,
-        seed=command.seed,
-    )
-    envs.close()
-    print(summary(settings["env"], returns))
+    if command.record is None:
+        return make()
+    try:
+        return make(render_mode="rgb_array")
+    except TypeError:  # Some cannot be rendered; `evaluate` will say so.
+        return make()
 
 
 def agent(logdir):
@@ -47,15 +59,3 @@ def agent(logdir):
             "train --resume`."
         )
     return checkpoints[-1] / AGENT
-
-
-def summary(env, returns):
-    """Returns the returns of episodes as one line."""
-    text = f"{env}: return {np.mean(returns):.1f}"
-    if len(returns) > 1:
-        error = np.std(returns, ddof=1) / np.sqrt(len(returns))
-        text += f" ± {1.96 * error:.1f} (95 % of the mean)"
-    return (
-        f"{text} over {len(returns)} episodes, from {np.min(returns):.1f} to "
-        f"{np.max(returns):.1f}"
-    )

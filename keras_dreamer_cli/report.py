@@ -1,8 +1,11 @@
 """One line of progress for each epoch."""
 
+import math
 import time
 
 import keras
+
+from keras_dreamer.callbacks.progress import clock
 
 
 class Report(keras.callbacks.Callback):
@@ -23,21 +26,15 @@ class Report(keras.callbacks.Callback):
         now = time.monotonic()
         steps, speed = logs["env_steps"], logs["env_steps/s"]
         left = (self.env_steps - steps) / speed if speed > 0 else None
+        score = logs.get("evaluation/return", math.nan)
+        evaluation = "" if math.isnan(score) else f"evaluation {score:.1f}  "
         print(
             f"{clock(now - self._started)}  "
             f"{steps:>9,} of {self.env_steps:,} env steps  "
             f"{logs['updates']:>7,} updates  "
-            f"return {logs['episode/return']:7.1f}  "
+            f"return {logs['episode/return']:7.1f}  {evaluation}"
             f"loss {logs['loss']:7.2f}  "
             f"{logs['updates/s']:.1f} updates/s  {speed:.0f} env steps/s  "
             f"{clock(left)} left",
             flush=True,
         )
-
-
-def clock(seconds):
-    """Returns seconds as hours:minutes:seconds."""
-    if seconds is None:
-        return "?"
-    seconds = max(0, int(seconds))
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -10,7 +10,12 @@ from keras_dreamer_cli.presets import resolve
 # What a resumed run must not change, by the names on the command line. Of the
 # config, `size` and `recipe`; the rest of it follows from them and the preset.
 _FIXED = ("env", "envs", "seed", "preset", "size", "recipe")
-_DEFAULTS = {"seed": 0, "dtype": "float32", "checkpoint_minutes": 10.0}
+_DEFAULTS = {
+    "seed": 0,
+    "dtype": "float32",
+    "checkpoint_minutes": 10.0,
+    "evaluate_every": None,
+}
 
 
 def new(command):

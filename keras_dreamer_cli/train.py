@@ -62,6 +62,9 @@ def _train(envs, settings, logdir, resume):
         Report(config.env_steps),
         checkpoint,
     ]
+    if settings["evaluate_every"] is not None:
+        every = f"{settings['evaluate_every']} env steps"
+        callbacks.append(kd.callbacks.Evaluate(settings["env"], every))
     if resume:
         _resume(logdir, model, dataset, callbacks)
         _require_steps_left(driver, total_steps, config)

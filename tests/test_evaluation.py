@@ -1,80 +1,128 @@
+import agents
+import gymnasium
 import numpy as np
 import pytest
-from faulty import faulty
-from gymnasium.vector import AutoresetMode
-from gymnasium.vector import SyncVectorEnv
 from scripted import Puppet
 from scripted import Scripted
-from scripted import expected_rows
 from scripted import make_scripted
-from scripted import scripted_envs
 
 import keras_dreamer as kd
 
 
-def returns_of(number, episodes):
-    """Returns the sums of rewards of the first scripted episodes."""
-    rows = expected_rows(number, 100)
-    ends = np.flatnonzero([row["is_last"] for row in rows])[:episodes]
-    total = np.cumsum([row["reward"] for row in rows])[ends]
-    return np.diff(total, prepend=0)
+@pytest.fixture(scope="module", autouse=True)
+def quick_backend():
+    with agents.quick_backend():
+        yield
 
 
-def test_returns_are_those_of_whole_episodes():
-    # Environment 0 plays 1, 2 and 5 steps: 1/8, then 1 + 1/8 + 1 + 2/8, then
-    # 5 * 2 + (1 + 2 + 3 + 4 + 5) / 8.
+class Puppeteer(kd.Policy):
+    """A policy whose model is a puppet."""
+
+
+def test_scores_of_a_model_and_of_its_policy_are_the_same():
+    envs = make_scripted(2)
+    scores = kd.evaluate(Puppet(envs), envs, episodes=3)
+    others = make_scripted(2)
+    policy = Puppeteer(Puppet(others))
+    again = kd.evaluate(policy, others, episodes=3)
+    assert scores.returns.tolist() == again.returns.tolist()
+    assert len(scores.returns) == len(scores.lengths) == 4
+
+
+def test_a_single_environment_stays_open():
+    env = Scripted(0)
+    env.close = lambda: pytest.fail("It belongs to the user.")
+    vector = make_scripted(1)
+    scores = kd.evaluate(Puppet(vector), env, episodes=3)
+    assert scores.lengths.tolist() == [1, 2, 5]
+
+
+def test_what_is_no_environment_is_refused():
     envs = make_scripted(1)
-    returns = kd.evaluate(Puppet(envs), envs, episodes=3)
-    assert returns.tolist() == [0.125, 2.375, 11.875]
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda m: m.name)
-def test_every_environment_plays_the_same_number(mode):
-    envs = SyncVectorEnv(
-        [lambda number=number: Scripted(number) for number in range(3)],
-        autoreset_mode=mode,
-    )
-    # 7 episodes of 3 environments: 3 of each.
-    returns = kd.evaluate(Puppet(envs), envs, episodes=7)
-    expected = [returns_of(number, 3) for number in range(3)]
-    np.testing.assert_array_equal(returns, np.concatenate(expected))
-
-
-@pytest.mark.filterwarnings("ignore:Environment . is replaced")
-def test_episodes_that_broke_off_do_not_count():
-    envs = kd.envs.make(faulty("raise"), 2, on_env_error="restart")
-    model = Puppet(envs)
-    policy, breaks = model.policy, [4, 7]
-
-    def breaking(observation, *args):
-        state = policy(observation, *args)
-        broken = observation["observation"][0, 0] in breaks[:1]
-        state["action"]["action"] = np.array([broken, 0], "int32")
-        del breaks[:broken]
-        return state
-
-    model.policy = breaking
-    assert kd.evaluate(model, envs, episodes=4).tolist() == [9.0] * 4
-    assert not breaks
-
-
-def test_actions_are_the_policys():
-    # The policy says (steps + 1) / 4, in the bounds [-2, 2] the double.
-    envs = make_scripted(2, lengths=(3,))
-    kd.evaluate(Puppet(envs), envs, episodes=4)
-    for env in scripted_envs(envs):
-        assert [float(a[0]) for a in env.received] == [0.5, 1.0, 1.5] * 2
-
-
-@pytest.mark.parametrize("deterministic", [False, True])
-def test_the_noise_of_training_stays_as_it_is(deterministic):
-    envs = make_scripted(1)
-    model = Puppet(envs)
-    kd.evaluate(model, envs, episodes=2, deterministic=deterministic)
-    assert model.actions_drawn == 0
-
-
-def test_no_episodes_are_refused():
-    envs = make_scripted(1)
+    with pytest.raises(ValueError, match="must be an env.*'CartPole'.*make"):
+        kd.evaluate(Puppet(envs), "CartPole")
     with pytest.raises(ValueError, match="at least 1.*episodes=0.*Choose"):
         kd.evaluate(Puppet(envs), envs, episodes=0)
+
+
+# With a real agent.
+
+
+@pytest.fixture(scope="module")
+def model():
+    env = gymnasium.make("Pendulum-v1")
+    return agents.make_agent(
+        env.observation_space, env.action_space, **agents.SHALLOW
+    )
+
+
+def pendulums():
+    return kd.envs.make(
+        lambda: gymnasium.make("Pendulum-v1", max_episode_steps=20),
+        num_envs=2,
+        seed=5,
+    )
+
+
+def loop(model, envs, deterministic):
+    """A loop as users write it; returns the first return of each."""
+    observation, _ = envs.reset()
+    state, total = None, np.zeros(envs.num_envs)
+    for _ in range(20):
+        action, state = model.act(
+            observation, state, deterministic=deterministic
+        )
+        observation, reward, *_ = envs.step(action)
+        total += reward
+    return total
+
+
+def test_equal_to_a_loop_with_act(model):
+    scores = kd.evaluate(model, pendulums(), 2, deterministic=True)
+    expected = loop(model, pendulums(), deterministic=True)
+    np.testing.assert_allclose(scores.returns, expected, rtol=1e-6)
+
+
+def test_sampling_depends_on_the_seed_alone(model):
+    def returns(seed):
+        scores = kd.evaluate(model, pendulums(), 2, seed=seed)
+        return scores.returns.tolist()
+
+    drawn = model.actions_drawn
+    first = returns(0)
+    loop(model, pendulums(), deterministic=False)
+    assert returns(0) == first != returns(1)
+    assert model.actions_drawn == drawn + 20
+
+
+# Videos.
+
+
+class Painted(Scripted):
+    """A scripted environment that renders its number of steps."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
+    render_mode = "rgb_array"
+
+    def render(self):
+        return np.full((32, 48, 3), 20 * self.count, "uint8")
+
+
+def test_records_the_first_episode(tmp_path):
+    imageio = pytest.importorskip("imageio.v3")
+    envs = make_scripted(2, env=Painted, lengths=(3, 9))
+    path = tmp_path / "video.gif"
+    scores = kd.evaluate(Puppet(envs), envs, 2, record=path)
+    assert scores.lengths.tolist() == [3, 9]
+    frames = imageio.imread(path)
+    assert frames[:, 0, 0, 0].tolist() == [0, 20, 40, 60]
+
+
+def test_without_a_renderer_the_scores_come_all_the_same(tmp_path):
+    envs = make_scripted(1)
+    with pytest.warns(UserWarning, match="no complete video.*render_mode="):
+        scores = kd.evaluate(
+            Puppet(envs), envs, 3, record=tmp_path / "video.mp4"
+        )
+    assert scores.lengths.tolist() == [1, 2, 5]
+    assert not list(tmp_path.iterdir())

@@ -127,9 +127,8 @@ def test_a_loop_of_stable_baselines3s_shape_scores_the_same():
     first = evaluate_policy(policy, env, 3)
     assert len(set(first)) == 3
     env.reset(seed=3)
-    assert kd.evaluate(model, env, 3, deterministic=True) == pytest.approx(
-        first
-    )
+    scores = kd.evaluate(policy, env, 3, deterministic=True)
+    assert scores.returns == pytest.approx(first)
 
 
 def test_evaluate_policy_of_stable_baselines3_runs_unchanged():

@@ -9,7 +9,7 @@ from jax.experimental import multihost_utils
 
 from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
-from keras_dreamer.backend.finite import all_finite
+from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 
 normal = functools.partial(keras.random.normal, dtype="float32")
@@ -144,7 +144,7 @@ class Trainer:
         (_, (update, non_trainable)), gradients = gradient(
             trainable, non_trainable, data[0]
         )
-        finite = all_finite(update.total, gradients)
+        finite, norms = measure(update.total, gradients, self.gradient_parts)
         # The choice is part of the loop that computes the new values.
         trainable, optimizer = jax.tree.map(
             lambda new, old: jax.numpy.where(finite, new, old),
@@ -156,7 +156,7 @@ class Trainer:
             zip(sum(groups, []), non_trainable + metrics, strict=True)
         )
         with scope:
-            logs = self.track_update(update, finite)
+            logs = self.track_update(update, finite, norms)
         non_trainable, metrics = (
             [scope.get_current_value(v) for v in group] for group in groups
         )

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_dreamer.backend.exchange import run_step
-from keras_dreamer.backend.finite import all_finite
+from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 from keras_dreamer.backend.flat import accumulate as accumulate
 
@@ -152,14 +152,14 @@ class Trainer:
             update = self.update_terms(data[0])
         weights = self.trainable_variables
         gradients = tape.gradient(update.total, [w.value for w in weights])
-        finite = all_finite(update.total, gradients)
+        finite, norms = measure(update.total, gradients, self.gradient_parts)
 
         def apply():
             self.optimizer.apply(gradients, weights)
             return finite
 
         tf.cond(finite, apply, lambda: finite)
-        return self.track_update(update, finite)
+        return self.track_update(update, finite, norms)
 
     def make_train_function(self, force=False):
         if self.train_function is not None and not force:

@@ -8,7 +8,7 @@ import ml_dtypes
 import torch
 
 from keras_dreamer.backend.exchange import run_step
-from keras_dreamer.backend.finite import all_finite
+from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import accumulate as accumulate
 from keras_dreamer.backend.torch_compile import BodyCompiler
 from keras_dreamer.backend.torch_compile import body_of
@@ -95,10 +95,12 @@ class Trainer:
             update.total, [w.value for w in weights]
         )
         with torch.no_grad():
-            finite = all_finite(update.total, gradients)
+            finite, norms = measure(
+                update.total, gradients, self.gradient_parts
+            )
             if finite:  # Waits for a GPU; a choice per weight costs more.
                 self.optimizer.apply(gradients, weights)
-            return self.track_update(update, finite)
+            return self.track_update(update, finite, norms)
 
     def make_train_function(self, force=False):
         if self.train_function is not None and not force:

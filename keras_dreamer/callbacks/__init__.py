@@ -2,6 +2,7 @@
 
 from keras_dreamer.callbacks.checkpoint import Checkpoint
 from keras_dreamer.callbacks.clock import RatioClock
+from keras_dreamer.callbacks.evaluate import Evaluate
 from keras_dreamer.callbacks.latent_write_back import LatentWriteBack
 from keras_dreamer.callbacks.progress import Progress
 from keras_dreamer.callbacks.resumable import Resumable
@@ -11,6 +12,7 @@ from keras_dreamer.callbacks.train_ratio import TrainRatio
 
 __all__ = [
     "Checkpoint",
+    "Evaluate",
     "LatentWriteBack",
     "Progress",
     "RatioClock",

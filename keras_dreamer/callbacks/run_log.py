@@ -28,8 +28,10 @@ class RunLog(Resumable, keras.callbacks.Callback):
       `env_steps`.
     * `epoch`: after each epoch, with everything in Keras's logs: the means of
       all loss terms, entropies, the range of returns (`retnorm/lo`,
-      `retnorm/hi`), and what `TrainRatio` adds: `episode/return`,
-      `env_steps`, `replay_ratio`, `updates/s`, `env_steps/s` and so on.
+      `retnorm/hi`), the norms of gradients before clipping (`grad_norm`, and
+      `grad_norm/world_model`, `/actor`, `/critic`), what `TrainRatio` adds:
+      `episode/return`, `env_steps`, `replay_ratio`, `updates/s`,
+      `env_steps/s` and so on, and what `Evaluate` adds.
 
     TensorBoard and W&B get the same numbers over agent steps, or over updates
     when `fit` runs without `TrainRatio`. TensorBoard needs the package

@@ -1,8 +1,9 @@
 """Where `RunLog` writes to. Every sink may fail; `RunLog` sees to that."""
 
-import importlib
 import json
 import math
+
+from keras_dreamer.optional import optional
 
 
 class JsonLines:
@@ -44,7 +45,7 @@ class TensorBoard:
     """
 
     def __init__(self, logdir, start):
-        module = _optional("tensorboardX", "log")
+        module = optional("tensorboardX", "log")
         self.writer = module.SummaryWriter(str(logdir))
         text = json.dumps(start, indent=4, default=str)
         self.writer.add_text("start", f"```\n{text}\n```", 0)
@@ -69,7 +70,7 @@ class WandB:
     """
 
     def __init__(self, logdir, start):
-        module = _optional("wandb", "wandb")
+        module = optional("wandb", "wandb")
         self.run = module.init(name=logdir.name, dir=str(logdir), config=start)
 
     def write(self, event, step):
@@ -102,13 +103,3 @@ def _for_json(value):
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _optional(module, extra):
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{module} is not installed ({error}). Install it with "
-            f'pip install "keras-dreamer[{extra}]"'
-        ) from error

@@ -39,7 +39,7 @@ class SkipLimit(keras.callbacks.Callback):
         raise ValueError(
             "Loss and gradients of an update must be finite. Received: "
             f"{self.in_a_row} updates in a row that were not, and were "
-            f"skipped. Not finite in the last one: {bad or 'gradients only'}. "
+            f"skipped. Not finite in the last one: {bad}. "
             "The weights are those of the last good update. Look for huge "
             "numbers in the observations and rewards of the replay "
             "(`loss/rec/<key>` and `loss/rew` in the logs), or lower the "

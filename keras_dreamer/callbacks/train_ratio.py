@@ -90,6 +90,11 @@ class TrainRatio(Resumable, keras.callbacks.Callback):
         """Finished episodes of the epoch, a list of `Episode`s."""
         return self._episodes
 
+    def updates_left(self):
+        """Returns the updates that the budget still gives, a float."""
+        steps = self._budget() - self.driver.step
+        return steps * self.ratio / self._trained
+
     def on_train_begin(self, logs=None):
         if self._dataset is None:
             raise ValueError(

@@ -1,6 +1,7 @@
 """DeepMind Control Suite, and any other `dm_env`, as gymnasium environments."""
 
 import difflib
+import importlib
 import importlib.metadata
 import os
 import sys
@@ -24,13 +25,15 @@ class FromDmControl(gymnasium.Env):
     was a float, with "/" replaced by "_". Actions have the bounds and dtype
     of the action spec; a bound of 1e10, which MuJoCo reports for an actuator
     without limits, becomes infinite. An end is `terminated` when the last
-    discount is 0 and `truncated` otherwise. Nothing is ever rendered.
+    discount is 0 and `truncated` otherwise. Only `render` needs OpenGL.
 
     Args:
         env: `dm_env.Environment`.
         random_state: `np.random.RandomState` that the environment draws from.
             `reset(seed=...)` reseeds it. By default the one of a dm_control
             task or composer environment is found.
+        render_mode: `None`, or "rgb_array" for `render` to return pictures of
+            a dm_control environment's first camera.
 
     Example:
 
@@ -38,12 +41,19 @@ class FromDmControl(gymnasium.Env):
     >>> env = keras_dreamer.envs.FromDmControl(suite.load("walker", "walk"))
     """
 
-    metadata = {"render_modes": []}
+    metadata = {"render_modes": ["rgb_array"]}
 
     def __init__(
-        self, env: Any, random_state: np.random.RandomState | None = None
+        self,
+        env: Any,
+        random_state: np.random.RandomState | None = None,
+        render_mode: str | None = None,
     ) -> None:
         self._env = env
+        self.render_mode = render_mode
+        if render_mode:
+            timestep = env.control_timestep()
+            self.metadata = {**self.metadata, "render_fps": 1 / timestep}
         self._random_state = random_state or _find_random_state(env)
         self.observation_space = _space(env.observation_spec(), _observation)
         self.action_space = _space(env.action_spec(), _action)
@@ -66,6 +76,20 @@ class FromDmControl(gymnasium.Env):
             {},
         )
 
+    def render(self):
+        """Returns a `(240, 320, 3)` uint8 array."""
+        if self.render_mode is None:
+            return None
+        physics = self._env.physics
+        if physics.contexts is None:
+            raise RuntimeError(
+                "nothing can render here: MUJOCO_GL="
+                f"{os.environ.get('MUJOCO_GL')!r}. Set MUJOCO_GL=egl before "
+                "Python starts (glfw with a display)."
+            )
+        camera = 0 if physics.model.ncam else -1
+        return physics.render(240, 320, camera_id=camera)
+
     def close(self):
         self._env.close()
 
@@ -87,17 +111,19 @@ class FromDmControl(gymnasium.Env):
         return _to_spec(self._env.action_spec(), action)
 
 
-def suite_task(name):
+def suite_task(name, render_mode=None):
     """Finds a task of the suite by its published name.
 
     Args:
         name: str. "<domain>_<task>", such as "ball_in_cup_catch".
+        render_mode: `None`, or "rgb_array" if it is going to be rendered.
 
     Returns:
         Tuple `(domain, task)` for `dm_control.suite.load`.
     """
     pairs = {
-        f"{domain}_{task}": (domain, task) for domain, task in suite_tasks()
+        f"{domain}_{task}": (domain, task)
+        for domain, task in _suite(render_mode).ALL_TASKS
     }
     if name not in pairs:
         near = difflib.get_close_matches(name, pairs, n=5, cutoff=0.5)
@@ -109,7 +135,9 @@ def suite_task(name):
     return pairs[name]
 
 
-def load_suite_task(domain, task, seed, task_kwargs=None, **kwargs):
+def load_suite_task(
+    domain, task, seed, task_kwargs=None, render_mode=None, **kwargs
+):
     """Loads a task of the suite as a `gymnasium.Env`.
 
     Args:
@@ -117,15 +145,17 @@ def load_suite_task(domain, task, seed, task_kwargs=None, **kwargs):
         task: str. Name of the task.
         seed: int. Seed of the construction: some domains draw their model.
         task_kwargs: dict. Keyword arguments of the task.
+        render_mode: `None` or "rgb_array".
         **kwargs: Other keyword arguments of `dm_control.suite.load`.
 
     Returns:
         `FromDmControl` environment.
     """
     task_kwargs = {"random": seed, **(task_kwargs or {})}
-    env = _suite().load(domain, task, task_kwargs=task_kwargs, **kwargs)
+    suite = _suite(render_mode)
+    env = suite.load(domain, task, task_kwargs=task_kwargs, **kwargs)
     _tolerate_missing_opengl(env.physics)
-    return FromDmControl(env)
+    return FromDmControl(env, render_mode=render_mode)
 
 
 def suite_tasks():
@@ -133,19 +163,38 @@ def suite_tasks():
     return _suite().ALL_TASKS
 
 
-def _suite():
-    _prepare_import()
+def _suite(render_mode=None):
+    _prepare_import(render_mode)
     from dm_control import suite
 
     return suite
 
 
-def _prepare_import():
+def _prepare_import(render_mode=None):
     """Checks the packages, and avoids OpenGL unless the user asked for it."""
     if "dm_control" in sys.modules:
         return
     _require_packages()
-    os.environ.setdefault("MUJOCO_GL", "disable")
+    if "MUJOCO_GL" in os.environ:
+        return
+    for name in _renderers() if render_mode else ():
+        os.environ["MUJOCO_GL"] = name
+        try:
+            importlib.import_module("dm_control._render")
+            return
+        except Exception:  # Its libraries raise all kinds.
+            for module in [
+                m for m in sys.modules if m.startswith("dm_control")
+            ]:
+                del sys.modules[module]
+    os.environ["MUJOCO_GL"] = "disable"
+
+
+def _renderers():
+    """Returns the values of MUJOCO_GL that may work here."""
+    if sys.platform != "linux" or os.environ.get("DISPLAY"):
+        return ("glfw", "egl")
+    return ("egl",)
 
 
 def _require_packages():
@@ -171,6 +220,8 @@ def _tolerate_missing_opengl(physics):
     Resets of quadruped_escape ask whether there is a rendering context, and
     asking creates one, which raises where nothing can render.
     """
+    import mujoco
+
     kind = type(physics)
 
     class Physics(kind):
@@ -178,7 +229,7 @@ def _tolerate_missing_opengl(physics):
         def contexts(self):
             try:
                 return super().contexts
-            except RuntimeError:
+            except (RuntimeError, mujoco.FatalError):
                 return None
 
     physics.__class__ = Physics

@@ -53,7 +53,9 @@ def make(
             environment with a new seed in its place and cuts the episode
             there; five times in a row without a completed step raise. Without
             processes, only raising is found.
-        **kwargs: Arguments of the environment's constructor.
+        **kwargs: Arguments of the environment's constructor, such as
+            `render_mode="rgb_array"` for videos. dm_control then needs
+            OpenGL; it is looked for when MUJOCO_GL does not name it.
 
     Returns:
         `Environments`.
@@ -66,7 +68,8 @@ def make(
     (4, 3)
     """
     _require_choice(num_envs, mode, on_env_error)
-    build = functools.partial(builder(env), **kwargs)
+    source = builder(env, kwargs.get("render_mode"))
+    build = functools.partial(source, **kwargs)
     if is_instance(env):
         require_factory(num_envs, mode, on_env_error)
     seeds = spread(seed, num_envs)

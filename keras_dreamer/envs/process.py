@@ -36,7 +36,6 @@ class Workers(gymnasium.vector.VectorEnv):
 
     def __init__(self, constructors, timeout=None, restart=False):
         self.num_envs = len(constructors)
-        self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}
         self.timeout = timeout
         self.workers = []
         for each in constructors:
@@ -47,7 +46,9 @@ class Workers(gymnasium.vector.VectorEnv):
         if restart:
             self._restarts = [Restarts(each) for each in constructors]
         self._require_equal(found)
-        self.single_observation_space, self.single_action_space = found[0]
+        self.single_observation_space, self.single_action_space = found[0][:2]
+        self.render_mode, metadata = found[0][2:]
+        self.metadata = {**metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
         self.observation_space = batch_space(
             self.single_observation_space, self.num_envs
         )
@@ -98,6 +99,12 @@ class Workers(gymnasium.vector.VectorEnv):
             truncated,
             self._collect(infos),
         )
+
+    def render(self):
+        """Returns a tuple of pictures, and of errors where there is none."""
+        for worker in self.workers:
+            worker.send("render")
+        return tuple(worker.take(self.timeout) for worker in self.workers)
 
     def close_extras(self, **kwargs):
         """Closes the environments; workers that do not answer are ended."""
@@ -157,12 +164,12 @@ class Workers(gymnasium.vector.VectorEnv):
         self.closed = True
 
     def _require_equal(self, found):
-        for index, spaces in enumerate(found):
-            if spaces != found[0]:
+        for index, (*spaces, _, _) in enumerate(found):
+            if spaces != [*found[0][:2]]:
                 self._end()
                 raise ValueError(
                     "All environments must have the same spaces. Received: "
-                    f"{spaces} of environment {index} and {found[0]} of "
+                    f"{spaces} of environment {index}, {found[0][:2]} of "
                     "environment 0. Use one vector for each kind."
                 )
 

@@ -16,11 +16,12 @@ _FORMS = (
 _FACTORY = "pass `lambda: MyEnv(...)`, so that every environment is one of its"
 
 
-def builder(env):
+def builder(env, render_mode=None):
     """Finds out how an environment is built.
 
     Args:
         env: as for `make`.
+        render_mode: `None`, or "rgb_array" if it is going to be rendered.
 
     Returns:
         Function `(seed, **kwargs)` that returns a `gymnasium.Env`.
@@ -33,7 +34,9 @@ def builder(env):
                 _build_gym, gymnasium.registry.get(name, name)
             )
         if name and prefix == "dmc":
-            return functools.partial(load_suite_task, *suite_task(name))
+            return functools.partial(
+                load_suite_task, *suite_task(name, render_mode)
+            )
     elif is_instance(env):
         instance = _adapt(env)
         return functools.partial(_build_callable, lambda: instance)

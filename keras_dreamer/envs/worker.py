@@ -148,7 +148,8 @@ def _work(pipe, constructor):
     def construct():
         nonlocal env
         env = constructor()
-        return env.observation_space, env.action_space
+        spaces = env.observation_space, env.action_space
+        return *spaces, env.render_mode, env.metadata
 
     answer = _contained(constructor.index, construct)
     while True:

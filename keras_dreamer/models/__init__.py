@@ -1,6 +1,1 @@
-"""The agent."""
-
-from keras_dreamer.models.dreamer import Dreamer
-from keras_dreamer.models.terms import LossTerms
-
-__all__ = ["Dreamer", "LossTerms"]
+"""The agent; `keras_dreamer.Dreamer` puts its parts together."""

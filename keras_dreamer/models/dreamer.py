@@ -137,18 +137,20 @@ class Dreamer(backend.Trainer, Saving, Exporting, keras.Model):
         noise = self.sample_noise(rows, steps - self.config.replay_context)
         return self.loss_terms(batch, noise)
 
-    def track_update(self, update, finite):
+    def track_update(self, update, finite, norms):
         """Adds an update to the running means; returns what leaves it.
 
         Args:
             update: `LossTerms`.
             finite: bool tensor. If not, the return percentiles go back to
                 what they were before the update.
+            norms: dict of the norms of gradients, further metrics.
         """
         percentiles = (self.retnorm_low, self.retnorm_high)
         for now, old in zip(percentiles, update.percentiles, strict=True):
             now.assign(ops.where(finite, now.value, old))
-        latest = self.means.update_state(update.metrics, finite)
+        metrics = {**update.metrics, **norms}
+        latest = self.means.update_state(metrics, finite)
         scalars = ops.stack([self.means.vector(), latest])
         return {"scalars": scalars, "latents": update.latents}
 
@@ -219,6 +221,7 @@ class Dreamer(backend.Trainer, Saving, Exporting, keras.Model):
             **kwargs,
         )
         self.optimizer.build(self.trainable_variables)
+        self.gradient_parts = self.networks.positions(self.trainable_variables)
 
     def fit(self, x=None, callbacks=None, verbose="auto", **kwargs):
         """Trains on a `ReplayDataset`.

@@ -7,6 +7,7 @@ import threading
 import keras
 
 from keras_dreamer.callbacks.checkpoint import Checkpoint
+from keras_dreamer.callbacks.evaluate import Evaluate
 from keras_dreamer.callbacks.latent_write_back import LatentWriteBack
 from keras_dreamer.callbacks.progress import Progress
 from keras_dreamer.callbacks.run_log import RunLog
@@ -137,16 +138,17 @@ def _complete(model, dataset, callbacks, replayed, verbose):
         for callback in callbacks:
             if isinstance(callback, LatentWriteBack | TrainRatio):
                 callback.set_dataset(dataset)
-    ratios = [c for c in callbacks if isinstance(c, TrainRatio)]
-    for callback in callbacks:
-        if isinstance(callback, RunLog):
-            callback.set_ratio(ratios[0] if ratios else None)
-    order = (SlowCritic, LatentWriteBack, TrainRatio)
+    order = (SlowCritic, LatentWriteBack, TrainRatio, Evaluate)
     ours = [c for kind in order for c in callbacks if isinstance(c, kind)]
     others = [c for c in callbacks if not isinstance(c, order)]
     others.sort(key=lambda c: isinstance(c, Checkpoint))  # They come last.
     bar = [Progress()] if verbose and not _has_bar(others) else []
-    return ours + others + bar
+    callbacks = ours + others + bar
+    ratios = [c for c in callbacks if isinstance(c, TrainRatio)]
+    for callback in callbacks:
+        if isinstance(callback, RunLog | Evaluate | Progress):
+            callback.set_ratio(ratios[0] if ratios else None)
+    return callbacks
 
 
 def _prepare_checkpoints(dataset, callbacks, arguments):
@@ -161,4 +163,5 @@ def _prepare_checkpoints(dataset, callbacks, arguments):
 
 
 def _has_bar(callbacks):
-    return any(isinstance(callback, Progress) for callback in callbacks)
+    bars = keras.callbacks.ProgbarLogger  # Ours is one, too.
+    return any(isinstance(callback, bars) for callback in callbacks)

@@ -9,6 +9,13 @@ from keras_dreamer.layers.policy import Policy
 from keras_dreamer.layers.rssm import RSSM
 from keras_dreamer.layers.two_hot_head import TwoHotHead
 
+# What is trained together, for the norms of gradients.
+PARTS = {
+    "world_model": ("enc", "dyn", "dec", "rew", "con"),
+    "actor": ("pol",),
+    "critic": ("val",),
+}
+
 
 class Networks(FunctionalLayer):
     """World model, actor and critics, built on construction.
@@ -110,6 +117,16 @@ class Networks(FunctionalLayer):
     def named_layers(self):
         names = "enc dyn dec rew con pol val slowval".split()
         return {name: getattr(self, name) for name in names}
+
+    def positions(self, variables):
+        """Returns the name of each part and its places in `variables`."""
+        place = {id(variable): i for i, variable in enumerate(variables)}
+        positions = []
+        for part, names in PARTS.items():
+            weights = [w for n in names for w in getattr(self, n).weights]
+            found = (place.get(id(w)) for w in weights)
+            positions.append((part, tuple(i for i in found if i is not None)))
+        return tuple(positions)
 
     def acting_weights(self):
         """Returns the variables that choose actions."""

@@ -5,6 +5,8 @@ import typing
 import keras
 from keras import ops
 
+from keras_dreamer.models.networks import PARTS
+
 
 class LossTerms(typing.NamedTuple):
     """Result of `Dreamer.loss_terms`.
@@ -79,6 +81,8 @@ def metric_names(observation, action):
         *"weight slowval ret_min ret_max ret_rate".split(),
         *"retnorm/lo retnorm/hi".split(),
         *(f"ent/{key}" for key in action),
+        "grad_norm",
+        *(f"grad_norm/{part}" for part in PARTS),
     ]
 
 

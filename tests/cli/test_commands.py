@@ -47,7 +47,9 @@ def test_evaluate():
         ["evaluate", "runs/a", "--episodes", "3", "--deterministic"]
     )
     assert (command.logdir.name, command.episodes) == ("a", 3)
-    assert command.deterministic
+    assert command.deterministic and command.record is None
+    command = commands.parse(["evaluate", "runs/a", "--record", "a.mp4"])
+    assert command.record.name == "a.mp4"
 
 
 def test_plot():

@@ -1,14 +1,4 @@
-import pytest
-
 from keras_dreamer_cli import report
-
-
-@pytest.mark.parametrize(
-    "seconds, text",
-    [(0, "0:00:00"), (3725.9, "1:02:05"), (-5, "0:00:00"), (None, "?")],
-)
-def test_clock(seconds, text):
-    assert report.clock(seconds) == text
 
 
 def logs(**more):
@@ -31,6 +21,16 @@ def test_one_line_with_the_time_left(capsys):
     # 6000 steps at 50 a second are two minutes.
     assert printed.endswith("12.5 updates/s  50 env steps/s  0:02:00 left\n")
     assert "4,000 of 10,000 env steps" in printed and "21.0" in printed
+
+
+def test_evaluations_are_shown(capsys):
+    callback = report.Report(10_000)
+    callback.on_train_begin()
+    callback.on_epoch_end(0, logs(**{"evaluation/return": 30.25}))
+    callback.on_epoch_end(1, logs(**{"evaluation/return": float("nan")}))
+    first, second = capsys.readouterr().out.splitlines()
+    assert "return    21.0  evaluation 30.2  loss" in first
+    assert "evaluation" not in second
 
 
 def test_without_steps_nobody_knows(capsys):

@@ -18,6 +18,7 @@ from keras_dreamer_cli.main import main
 pytest.importorskip("tyro")
 pytest.importorskip("tensorboardX")
 TRAIN = "train gym:CartPole-v1 --steps 150 --envs 2 --seed 3 --ratio 6".split()
+TRAIN += ["--evaluate-every", "20"]
 
 
 @pytest.fixture
@@ -50,6 +51,7 @@ def test_train_then_evaluate(tiny, tmp_path, capsys):
     assert settings["config"]["env_steps"] == 150
     log = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
     assert json.loads(log[0])["config"] == settings["config"]
+    assert any(json.loads(line).get("evaluation/return") for line in log)
     assert main(["evaluate", logdir, "--episodes", "2"]) == 0
     assert "over 2 episodes" in capsys.readouterr().out
     # A second run in the same folder is refused, and one without steps.

@@ -2,6 +2,7 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -137,6 +138,35 @@ def test_opengl_is_disabled_by_default(monkeypatch, chosen, loaded, found):
     assert os.environ.get("MUJOCO_GL") == found
 
 
+@pytest.mark.parametrize(
+    "display, works, found",
+    [
+        (None, ["egl"], "egl"),
+        (":0", ["egl", "glfw"], "glfw"),
+        (":0", ["egl"], "egl"),
+        (None, [], "disable"),
+    ],
+)
+def test_a_renderer_is_looked_for_when_asked(
+    monkeypatch, display, works, found
+):
+    for name in "MUJOCO_GL", "DISPLAY":
+        monkeypatch.setenv(name, display or "")  # Restored after the test.
+    monkeypatch.delenv("MUJOCO_GL")
+    monkeypatch.delitem(sys.modules, "dm_control", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "3.17.0")
+
+    def load(name):
+        assert name == "dm_control._render"
+        if os.environ["MUJOCO_GL"] not in works:
+            raise ImportError("no such library")
+
+    monkeypatch.setattr(importlib, "import_module", load)
+    _prepare_import("rgb_array")
+    assert os.environ["MUJOCO_GL"] == found
+
+
 SCRIPT = """
 import os, sys
 import keras_dreamer.envs
@@ -156,6 +186,32 @@ def test_import_does_nothing_and_make_needs_no_opengl():
         [sys.executable, "-c", SCRIPT], env=environ, capture_output=True
     )
     assert result.returncode == 0, result.stderr.decode()
+
+
+class Physics:
+    """Renders the number of the camera."""
+
+    def __init__(self, cameras, contexts="some"):
+        self.model = types.SimpleNamespace(ncam=cameras)
+        self.contexts = contexts
+
+    def render(self, height, width, camera_id):
+        return np.full((height, width, 3), camera_id)
+
+
+def test_pictures_come_from_the_first_camera():
+    inner = Scripted()
+    inner.control_timestep = lambda: 0.025
+    inner.physics = Physics(2)
+    env = FromDmControl(inner, render_mode="rgb_array")
+    assert env.metadata["render_fps"] == 40
+    assert env.render().shape == (240, 320, 3) and not env.render().any()
+    inner.physics = Physics(0)
+    assert (env.render() == -1).all()
+    inner.physics = Physics(2, contexts=None)
+    with pytest.raises(RuntimeError, match="nothing can render.*MUJOCO_GL=egl"):
+        env.render()
+    assert FromDmControl(inner).render() is None
 
 
 class TestSuite:

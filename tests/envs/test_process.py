@@ -183,3 +183,12 @@ def test_close_ends_a_worker_that_does_not_answer(monkeypatch):
     envs.unwrapped.workers[0].send("step", action=1)
     envs.close()
     assert not alive(envs)
+
+
+def test_what_cannot_be_rendered_does_not_end_the_worker():
+    envs = make_faulty("raise", 2)
+    envs.reset()
+    first, second = envs.unwrapped.render()
+    assert isinstance(first, Exception) and isinstance(second, Exception)
+    envs.step(np.array([0, 0]))
+    envs.close()

@@ -1,15 +1,20 @@
+import csv
 import json
 import signal
 
 import agents
+import gymnasium
 import keras
 import numpy as np
 import pytest
+from helpers import to_numpy
 
 from keras_dreamer.callbacks import Checkpoint
+from keras_dreamer.callbacks import Evaluate
 from keras_dreamer.callbacks import LatentWriteBack
 from keras_dreamer.callbacks import SlowCritic
 from keras_dreamer.callbacks.skip_limit import SkipLimit
+from keras_dreamer.envs import make
 from keras_dreamer.models.fitting import recipe_optimizer
 from keras_dreamer.models.start_line import start_line
 
@@ -123,10 +128,18 @@ def test_logs_are_python_floats_and_name_every_loss(model, batch):
     losses = "rec/observation rew con dyn rep policy value repval".split()
     expected = {"loss", *(f"loss/{name}" for name in losses)}
     expected |= {"retnorm/lo", "retnorm/hi", "ent/action", "dyn_ent"}
+    norms = {f"grad_norm/{part}" for part in ("world_model", "actor", "critic")}
+    expected |= {"grad_norm", *norms}
     assert expected <= set(recorder.epochs[0])
     # Logs are means over the epoch so far, as everywhere in Keras.
     assert recorder.epochs[0]["loss"] == recorder.batches[1]["loss"]
     assert recorder.batches[2]["loss"] != recorder.batches[3]["loss"]
+    # One update, so that nothing is averaged.
+    squares = [recorder.batches[0][name] ** 2 for name in norms]
+    assert min(squares) > 0
+    assert recorder.batches[0]["grad_norm"] == pytest.approx(
+        sum(squares) ** 0.5
+    )
 
 
 def test_history_holds_the_epochs(model, batch):
@@ -206,6 +219,19 @@ def test_progress_bar_shows_few_numbers(model, batch, capsys):
     model.fit(agents.FixedBatches(batch), verbose=2)
     shown = capsys.readouterr().out
     assert "loss" in shown and "retnorm" not in shown
+
+
+class OwnBar(keras.callbacks.ProgbarLogger):
+    """A bar of the user's own."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        print("own bar", epoch)
+
+
+def test_a_progress_bar_of_the_user_replaces_ours(model, batch, capsys):
+    model.fit(agents.FixedBatches(batch), callbacks=[OwnBar()], verbose=2)
+    _, *shown = capsys.readouterr().out.splitlines()
+    assert shown == ["own bar 0"]
 
 
 @pytest.mark.parametrize("verbose", [0, 2])
@@ -293,6 +319,69 @@ def test_fit_takes_other_datasets_too(model, batch):
             return (batch,)
 
     assert len(model.fit(Plain(), verbose=0).history["loss"]) == 1
+
+
+# Evaluating.
+
+
+class Push(gymnasium.Env):
+    """The sum of the actions of five steps; they are seen by the agent."""
+
+    observation_space = agents.numbers(3)
+    action_space = agents.bounded(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.np_random.normal(size=3).astype("float32"), {}
+
+    def step(self, action):
+        self.steps += 1
+        observation = np.array([*action, self.steps], "float32")
+        return observation, action.sum(), False, self.steps == 5, {}
+
+
+def pushes():
+    return make(Push, num_envs=2, seed=1)
+
+
+def score(model):
+    """Returns the mean return of a loop with `act`."""
+    envs = pushes()
+    observation, _ = envs.reset()
+    state, total = None, np.zeros(2)
+    for _ in range(5):
+        action, state = model.act(observation, state, deterministic=True)
+        observation, reward, *_ = envs.step(action)
+        total += reward
+    return total.mean()
+
+
+def everything(model):
+    return [*model.variables, *model.optimizer.variables]
+
+
+def test_evaluating_sees_the_newest_weights_and_changes_nothing(
+    model, batch, tmp_path
+):
+    before = [to_numpy(v).copy() for v in everything(model)]
+    agents.train(model, batch, updates=3)
+    alone = [to_numpy(v).copy() for v in everything(model)]
+    for variable, value in zip(everything(model), before, strict=True):
+        variable.assign(value)
+    first = score(model)
+    file = keras.callbacks.CSVLogger(tmp_path / "log.csv")
+    evaluate = Evaluate(pushes(), every=3, episodes=2, deterministic=True)
+    history = agents.train(model, batch, 3, callbacks=[file, evaluate])
+    for variable, value in zip(everything(model), alone, strict=True):
+        np.testing.assert_array_equal(to_numpy(variable), value)
+    _, _, last = history["evaluation/return"]
+    assert last == pytest.approx(score(model), rel=1e-5)
+    assert last != pytest.approx(first, rel=1e-5)
+    # Loggers see it, also those that the user names before it.
+    with (tmp_path / "log.csv").open() as lines:
+        column = [row["evaluation/return"] for row in csv.DictReader(lines)]
+    assert column[:2] == ["nan"] * 2 and float(column[2]) == last
 
 
 # Checkpoints.
