@@ -41,6 +41,7 @@ def open_loop():
 def make_inspected(estimated=0.0):
     real = RNG.normal(size=(2, 7))
     return types.SimpleNamespace(
+        source="agent.keras on data",
         model=types.SimpleNamespace(
             observation_leaves=LEAVES,
             config=types.SimpleNamespace(imag_length=2),

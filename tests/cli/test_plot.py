@@ -1,15 +1,11 @@
-import pathlib
-import shutil
-
-import agents
 import pytest
 import runs
+from inspected import make_inspected
 
 from keras_dreamer_cli import plot
 from keras_dreamer_cli.main import main
 from keras_dreamer_cli.plots import style
 
-GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "portable_run"
 LOG = (
     runs.episode(20, 5.0),
     runs.epoch(24, 0.5),
@@ -29,22 +25,19 @@ def png_files(folder):
     return {path.stem for path in folder.glob("*.png")}
 
 
-@pytest.mark.slow
-def test_a_run_with_a_checkpoint(quick, tmp_path, capsys):
-    run = tmp_path / "run"
-    shutil.copytree(GOLDEN / "checkpoints", run / "checkpoints")
-    runs.write_log(run, runs.start(), *LOG)
-    with agents.quick_backend():
-        assert main(["plot", str(run), "--env", "dmc:walker_walk"]) == 0
+def test_a_run_with_an_agent(quick, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(plot, "inspect", lambda run: make_inspected())
+    runs.write_log(tmp_path, runs.start(), *LOG)
+    assert main(["plot", str(tmp_path), "--env", "dmc:walker_walk"]) == 0
     assert "report.html" in capsys.readouterr().out
-    found = png_files(run / "plots")
+    found = png_files(tmp_path / "plots")
     names = {"returns", "losses", "metrics", "imagined_returns", "latents"}
     assert names <= found
     assert {"open_loop_reward", "open_loop_errors"} <= found
-    report = (run / "plots" / "report.html").read_text()
+    report = (tmp_path / "plots" / "report.html").read_text()
     assert report.count("<figure>") == len(found)
     assert report.count("data:image/png") == 2 * len(found)
-    for text in ("dmc:walker_walk", "checkpoint 00000001", "loss_scales/rec"):
+    for text in ("dmc:walker_walk", "agent.keras on data", "loss_scales/rec"):
         assert text in report
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from keras_dreamer.inspection.compiled import call
 
 
-def test_gives_weights_prepared_batch_and_noise():
+def test_gives_weights_prepared_batch_and_noise(quick_backend):
     model = agents.make_agent()
     batch = agents.random_batch(model)
 

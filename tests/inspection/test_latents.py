@@ -23,16 +23,15 @@ def test_effective_classes():
     np.testing.assert_allclose(effective, [2.0, 1.0], rtol=1e-6)
 
 
-def test_agrees_with_the_update():
-    with agents.quick_backend():
-        model = agents.make_agent()
-        model.load_official_weights(agents.random_weights(model))
-        batch = agents.random_batch(model)
-        usage = latent_usage(model, batch)
-        noise = agents.random_noise(model)
-        rng = np.random.default_rng(0)
-        noise["posterior"] = rng.random((3, 6, 4), "float32")
-        terms = agents.evaluate(model, batch, noise)
+def test_agrees_with_the_update(quick_backend):
+    model = agents.make_agent()
+    model.load_official_weights(agents.random_weights(model))
+    batch = agents.random_batch(model)
+    usage = latent_usage(model, batch)
+    noise = agents.random_noise(model)
+    rng = np.random.default_rng(0)
+    noise["posterior"] = rng.random((3, 6, 4), "float32")
+    terms = agents.evaluate(model, batch, noise)
     # The classes that the update itself chose with the same noise.
     stoch = terms.latents["stoch"].reshape(-1, 4)
     counts = (stoch[..., None] == np.arange(4)).mean(axis=0)

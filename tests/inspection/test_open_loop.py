@@ -18,12 +18,6 @@ CONTEXT = 2
 
 
 @pytest.fixture(scope="module")
-def quick_backend():
-    with agents.quick_backend():
-        yield
-
-
-@pytest.fixture(scope="module")
 def model():
     model = agents.make_agent()
     model.load_official_weights(agents.random_weights(model))
@@ -133,27 +127,23 @@ def test_truth_is_what_was_recorded(batch, result):
     np.testing.assert_array_equal(result.reward, batch["reward"][:, 1:])
 
 
-def test_only_the_context_is_seen(model, batch, result):
+def test_context_and_recorded_actions_count_and_nothing_else(
+    model, batch, result
+):
     other = copy.deepcopy(batch)
+    # Row 0: what comes after the context. Row 1: the context. Row 2: the
+    # action before trained step 4.
     for values in other["observation"].values():
-        values[:, 1 + CONTEXT :] = values[::-1, 1 + CONTEXT :]
-    assert same(open_loop(model, other, CONTEXT), result).all()
-    other["observation"]["position"][:, CONTEXT] += 1.0
+        values[0, 1 + CONTEXT :] = values[1, 1 + CONTEXT :]
+    other["observation"]["position"][1, 1 : 1 + CONTEXT] *= -30.0
+    other["observation"]["mode"][1, 1 : 1 + CONTEXT] += 1
+    other["observation"]["mode"] %= 5
+    other["action"]["move"][2, 4] += 1.0
     changed = ~same(open_loop(model, other, CONTEXT), result)
-    assert not changed[:, : CONTEXT - 1].any()
-    assert changed[:, CONTEXT - 1 :].any(axis=0).all()
-
-
-def test_recorded_actions_lead_on(model, batch, result):
-    other = copy.deepcopy(batch)
-    other["action"]["move"][:, 4] += 1.0  # Before trained step 4.
-    changed = ~same(open_loop(model, other, CONTEXT), result)
-    assert not changed[:, :4].any()
-    assert changed[:, 4].any()
-
-
-def test_another_seed_is_another_future(model, batch, result):
-    assert not same(open_loop(model, batch, CONTEXT, seed=1), result).all()
+    assert not changed[0].any()
+    assert changed[1, CONTEXT:].any()
+    assert not changed[2, :4].any()
+    assert changed[2, 4]
 
 
 def test_another_episode_is_not_valid(result):
@@ -170,7 +160,7 @@ def test_context_must_leave_steps_to_predict(model, batch, context):
         open_loop(model, batch, context)
 
 
-def test_without_replay_context(quick_backend):
+def test_without_replay_context():
     observation, action, fields = agents.GOLDENS["head_nocontext"]
     model = agents.make_agent(observation, action, **fields)
     result = open_loop(model, agents.random_batch(model), 3)
