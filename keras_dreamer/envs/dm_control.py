@@ -13,6 +13,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from keras_dreamer.envs.opengl import tolerate_missing_opengl
+
 # MuJoCo's stand-in for infinity (mjMAXVAL): the bound of an actuator that has
 # no limits.
 _UNLIMITED = 1e10
@@ -154,7 +156,7 @@ def load_suite_task(
     task_kwargs = {"random": seed, **(task_kwargs or {})}
     suite = _suite(render_mode)
     env = suite.load(domain, task, task_kwargs=task_kwargs, **kwargs)
-    _tolerate_missing_opengl(env.physics)
+    tolerate_missing_opengl(env.physics)
     return FromDmControl(env, render_mode=render_mode)
 
 
@@ -212,27 +214,6 @@ def _require_packages():
             "dm_control needs mujoco below version 4. Received: "
             f"mujoco {mujoco}. Run `pip install 'mujoco<4'`."
         )
-
-
-def _tolerate_missing_opengl(physics):
-    """Makes `physics.contexts` None where OpenGL is missing.
-
-    Resets of quadruped_escape ask whether there is a rendering context, and
-    asking creates one, which raises where nothing can render.
-    """
-    import mujoco
-
-    kind = type(physics)
-
-    class Physics(kind):
-        @property
-        def contexts(self):
-            try:
-                return super().contexts
-            except (RuntimeError, mujoco.FatalError):
-                return None
-
-    physics.__class__ = Physics
 
 
 def _find_random_state(env):

@@ -7,8 +7,9 @@ import pytest
 from keras_dreamer_cli import settings
 
 FLAGS = (
-    "preset size recipe ratio steps envs seed dtype checkpoint_minutes".split()
-)
+    "preset size recipe ratio steps envs seed dtype checkpoint_minutes "
+    "evaluate_every"
+).split()
 
 
 def command(**given):
