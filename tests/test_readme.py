@@ -1,13 +1,11 @@
-"""The README's Python runs as printed, with smaller numbers."""
+"""The README's training runs as printed, with smaller numbers."""
 
 import functools
 import pathlib
 import re
 
 import agents
-import gymnasium
 import keras
-import numpy as np
 import pytest
 from scripted import tiny_config
 
@@ -61,15 +59,3 @@ def test_training_then_acting_from_the_file(quick):
     observation, _ = names["envs"].reset()
     names["observation"] = {key: x[0] for key, x in observation.items()}
     exec(block("kd.Policy.load"), {**names, "kd": kd})
-
-
-def test_own_environment():
-    names = {}
-    exec(block("class Target(gymnasium.Env)"), names)
-    envs = names["envs"]
-    observation, _ = envs.reset()
-    assert observation.shape == (4, 2)
-    after, reward, *_ = envs.step(np.ones((4, 2), "float32"))
-    np.testing.assert_allclose(after, observation + 0.1, rtol=1e-5)
-    np.testing.assert_allclose(reward, -np.linalg.norm(after, axis=1), 1e-5)
-    assert issubclass(names["Target"], gymnasium.Env)
