@@ -171,7 +171,7 @@ def test_every_public_name_has_a_place_in_the_api_pages():
     listed = re.findall(r"^::: (\S+)$", pages, re.MULTILINE)
     assert len(set(listed)) == len(listed)
     missing, gone = public_names() - set(listed), set(listed) - public_names()
-    assert not missing, f"Add '::: <name>' to docs/api for {sorted(missing)}."
+    assert not missing, f"Add '::: name' to docs/api for {sorted(missing)}."
     assert not gone, f"docs/api lists {sorted(gone)}, which nobody imports."
 
 
