@@ -38,6 +38,7 @@ def run(command):
     with contextlib.closing(envs):
         if not command.resume:
             folder.create(logdir, settings)
+        kd.configure_runtime()
         return _train(envs, settings, logdir, command.resume)
 
 

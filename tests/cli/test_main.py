@@ -1,10 +1,10 @@
-import importlib
 import subprocess
 import sys
 
 import keras
 import pytest
 
+from keras_dreamer.envs import sources
 from keras_dreamer_cli.main import main
 
 BACKEND = keras.backend.backend()
@@ -39,18 +39,17 @@ def test_ctrl_c_leaves_no_traceback(monkeypatch, capsys):
 
 def test_packages_that_are_missing_are_one_message(monkeypatch, capsys):
     pytest.importorskip("tyro")
-    make = importlib.import_module("keras_dreamer.envs.make")
 
-    def fail(task, **kwargs):
+    def fail(*args, **kwargs):
         raise ImportError("install keras-dreamer[dmc]", **kwargs)
 
-    monkeypatch.setattr(make, "suite_task", fail)
+    monkeypatch.setattr(sources, "suite_task", fail)
     assert main(["train", "dmc:walker_walk"]) == 2
     printed = capsys.readouterr().err
     assert printed == "keras-dreamer: install keras-dreamer[dmc]\n"
     # What Python itself cannot import is a bug to see.
     monkeypatch.setattr(
-        make, "suite_task", lambda task: fail(task, name="keras")
+        sources, "suite_task", lambda *_: fail("keras", name="keras")
     )
     with pytest.raises(ImportError):
         main(["train", "dmc:walker_walk"])

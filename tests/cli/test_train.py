@@ -26,6 +26,8 @@ def tiny(monkeypatch):
     """Replaces the preset by an agent that trains in seconds."""
     fields = {**tiny_config().to_dict(), "action_repeat": 1}
     monkeypatch.setitem(presets.PRESETS, "gym-small", (fields, 2, 20))
+    # Its settings would stay with this process.
+    monkeypatch.setattr(kd, "configure_runtime", lambda: None)
     jit = keras.backend.backend() == "jax"
     monkeypatch.setattr(
         kd.Dreamer,
