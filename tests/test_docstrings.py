@@ -14,6 +14,12 @@ import keras_dreamer
 ROOT = pathlib.Path(keras_dreamer.__file__).parents[1]
 ELSEWHERE = {
     "keras_dreamer.envs.dm_control": "tests/envs/test_dm_control.py",
+    # These take an agent, experience or a dataset.
+    "keras_dreamer.evaluation": "tests/test_evaluation.py",
+    "keras_dreamer.inspection.latents": "tests/inspection/test_latents.py",
+    "keras_dreamer.inspection.open_loop": "tests/inspection/test_open_loop.py",
+    "keras_dreamer.inspection.returns": "tests/inspection/test_returns.py",
+    "keras_dreamer.replay.minari_data": "tests/replay/test_minari_data.py",
     "keras_dreamer.replay.saving": "needs a file, and trains for long",
     "keras_dreamer.runtime": "would set this process up",
 }

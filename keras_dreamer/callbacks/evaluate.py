@@ -5,6 +5,7 @@ import re
 
 import keras
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from keras_dreamer import envs as environments
 from keras_dreamer.callbacks.resumable import Resumable
@@ -42,8 +43,13 @@ class Evaluate(Resumable, keras.callbacks.Callback):
     """
 
     def __init__(
-        self, envs, every=1, episodes=10, deterministic=False, seed=1000
-    ):
+        self,
+        envs: str | VectorEnv,
+        every: int | str = 1,
+        episodes: int = 10,
+        deterministic: bool = False,
+        seed: int = 1000,
+    ) -> None:
         super().__init__()
         check_episodes(episodes)
         self.epochs, self.env_steps = _interval(every)
