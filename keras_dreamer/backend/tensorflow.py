@@ -85,13 +85,13 @@ def scan(step, carry, inputs, length):
     ]
 
     def body(index, carry, lists, stacks):
-        lists, now = zip(*map(_pop, lists, _present(inputs)), strict=True)
-        carry, outputs = step(carry, _pack(inputs, now))
+        popped = list(map(_pop, lists, _present(inputs)))
+        carry, outputs = step(carry, _pack(inputs, [x for _, x in popped]))
         stacks = [
             tf.raw_ops.TensorListPushBack(input_handle=stack, tensor=x)
             for stack, x in zip(stacks, _present(outputs), strict=True)
         ]
-        return index + 1, carry, list(lists), stacks
+        return index + 1, carry, [rest for rest, _ in popped], stacks
 
     _, carry, _, stacks = tf.while_loop(
         lambda index, *_: index < length,

@@ -36,6 +36,14 @@ def test_scan_has_a_gradient_in_a_graph(jit_compile):
     np.testing.assert_allclose(gradient(x), 15 - x.numpy())
 
 
+@pytest.mark.parametrize("inputs", [None, {"noise": None}])
+def test_scan_needs_no_inputs(inputs):
+    last, outputs = scan(lambda c, x: (c + 1.0, (c, x)), 0.0, inputs, 3)
+    assert last == 3
+    np.testing.assert_array_equal(outputs[0], [0, 1, 2])
+    assert outputs[1] == inputs
+
+
 def test_scan_is_one_loop_in_the_program():
     @tf.function
     def cumulate(x):
