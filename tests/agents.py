@@ -93,6 +93,13 @@ def make_agent(observation=_MODES, action=_HYBRID, seed=0, **fields):
     return Dreamer(observation, action, config, seed, **own)
 
 
+def make_random_agent(*args, **kwargs):
+    """Returns what `make_agent` does, with `random_weights`."""
+    model = make_agent(*args, **kwargs)
+    model.load_official_weights(random_weights(model))
+    return model
+
+
 def quick_compile(model, updates=1, **kwargs):
     """Compiles a model in the way that costs least for a number of updates.
 

@@ -16,3 +16,19 @@ def to_numpy(x):
 def trace(name):
     """Returns one entry of the reference's traces."""
     return json.loads((GOLDEN / "traces.json").read_text())[name]
+
+
+def damage(path, how):
+    """Takes a file away, and puts half of it or a changed one in its place.
+
+    Args:
+        path: path of the file. Other hard links to it stay as they are.
+        how: "cut", "change" or anything else, for no file.
+    """
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if how == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif how == "change":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)

@@ -66,8 +66,9 @@ def watch_rows():
 
 def make(rows=slice(None)):
     """Returns an agent and a dataset that serves some rows of one batch."""
-    model = agents.make_agent(agents.numbers(3), agents.bounded(2), **FIELDS)
-    model.load_official_weights(agents.random_weights(model))
+    model = agents.make_random_agent(
+        agents.numbers(3), agents.bounded(2), **FIELDS
+    )
     model.compile()
     batch = agents.random_batch(model, batch_size=ROWS)
     batch["step_id"] = np.arange(5 * ROWS).reshape(ROWS, 5)

@@ -1,6 +1,5 @@
 """Files that act without Keras: TensorFlow SavedModel and ONNX."""
 
-import importlib
 import os
 import warnings
 
@@ -9,6 +8,7 @@ import keras
 from keras_dreamer.models.acting_step import ActingStep
 from keras_dreamer.models.acting_step import input_specs
 from keras_dreamer.models.acting_step import output_names
+from keras_dreamer.optional import optional
 
 # The backends that each format can be written on.
 _BACKENDS = {
@@ -74,13 +74,7 @@ def _check(format):
             f"which loads on every backend, and export it under {usable}."
         )
     package = _PACKAGES[format]  # Also the name of the extra.
-    try:
-        importlib.import_module(package)
-    except ImportError as error:
-        raise ImportError(
-            f"format={format!r} needs {package}, which is not installed "
-            f'({error}). Install it with pip install "keras-dreamer[{package}]"'
-        ) from error
+    optional(package, package)
 
 
 def _frozen(model):
@@ -95,7 +89,7 @@ def _frozen(model):
 
 def _name_outputs(filepath, names):
     """Gives the outputs of an ONNX file, in order, names."""
-    onnx = importlib.import_module("onnx")
+    onnx = optional("onnx", "onnx")
     model = onnx.load(filepath)
     new = dict(zip((o.name for o in model.graph.output), names, strict=True))
     for node in model.graph.node:

@@ -5,12 +5,12 @@ rows of it, of which row t holds observation t, the action taken there and the
 reward received on arriving there. So row 0 has no reward, and row T no action.
 """
 
-import importlib
 import types
 
 import numpy as np
 
 from keras_dreamer import spaces
+from keras_dreamer.optional import optional
 from keras_dreamer.replay.replay import Replay
 from keras_dreamer.space_inverses import action_to_model
 from keras_dreamer.space_inverses import observation_from_model
@@ -84,7 +84,7 @@ def to_minari(replay, dataset_id, **metadata):
     Returns:
         `minari.MinariDataset`.
     """
-    minari = _minari()
+    minari = optional("minari", "minari")
     buffers = (
         minari.data_collector.EpisodeBuffer(**_to_buffer(replay, episode))
         for episode in replay.episodes()
@@ -193,15 +193,5 @@ def _check_spaces(replay, dataset):
 
 def _opened(dataset):
     if isinstance(dataset, str):
-        return _minari().load_dataset(dataset)
+        return optional("minari", "minari").load_dataset(dataset)
     return dataset
-
-
-def _minari():
-    try:
-        return importlib.import_module("minari")
-    except ImportError as error:
-        raise ImportError(
-            f"minari is not installed ({error}). Install it with "
-            'pip install "keras-dreamer[minari]"'
-        ) from error

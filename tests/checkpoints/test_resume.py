@@ -14,6 +14,7 @@ import keras
 import numpy as np
 import pytest
 from helpers import GOLDEN
+from helpers import damage
 from helpers import to_numpy
 from scripted import Scripted
 from scripted import make_scripted
@@ -345,13 +346,7 @@ def test_damage_is_named_and_the_checkpoint_before_offered(
     path = newest / name
     if name == "rows":  # The last ones are in this checkpoint alone.
         path = sorted(newest.glob("rows-*"))[-1]
-    content = bytearray(path.read_bytes())
-    path.unlink()
-    if how == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    elif how == "change":
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
+    damage(path, how)
     message = f"{path.name}.*checkpoint='00000002'"
     before = contents(other)
     with pytest.raises(ValueError, match=message):

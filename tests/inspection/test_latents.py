@@ -24,8 +24,7 @@ def test_effective_classes():
 
 
 def test_agrees_with_the_update(quick_backend):
-    model = agents.make_agent()
-    model.load_official_weights(agents.random_weights(model))
+    model = agents.make_random_agent()
     batch = agents.random_batch(model)
     usage = latent_usage(model, batch)
     noise = agents.random_noise(model)

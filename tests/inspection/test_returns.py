@@ -43,8 +43,7 @@ def test_discounted_is_the_lambda_return_without_bootstrap():
 @pytest.fixture(scope="module")
 def compared(quick_backend):
     # One imagined step: then an update logs the mean of these returns.
-    model = agents.make_agent(imag_length=1)
-    model.load_official_weights(agents.random_weights(model))
+    model = agents.make_random_agent(imag_length=1)
     batch = agents.random_batch(model)
     with pytest.MonkeyPatch.context() as patch:
         # Without noise all but the last step of a window are a shorter window.

@@ -73,7 +73,7 @@ def test_the_global_policy_reaches_all_parts():
 
 def losses(**kwargs):
     """Returns the losses of 2 updates without noise, and the weights."""
-    model = agents.make_agent(
+    model = agents.make_random_agent(
         agents.numbers(3),
         gymnasium.spaces.Discrete(3),
         **agents.SHALLOW,
@@ -83,7 +83,6 @@ def losses(**kwargs):
         warmup=0,
         lr=1e-3,
     )
-    model.load_official_weights(agents.random_weights(model))
     model.compile(**kwargs)
     agents.use_mode_noise(model)
     logs = agents.train(model, agents.random_batch(model), updates=2)

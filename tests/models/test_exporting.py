@@ -98,9 +98,7 @@ def act(model, deterministic):
 
 @pytest.fixture(scope="module")
 def model():
-    model = agents.make_agent(OBSERVATION, ACTION, **agents.SHALLOW)
-    model.load_official_weights(agents.random_weights(model))
-    return model
+    return agents.make_random_agent(OBSERVATION, ACTION, **agents.SHALLOW)
 
 
 @pytest.fixture

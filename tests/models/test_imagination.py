@@ -20,9 +20,7 @@ N = 6
 
 @pytest.fixture(scope="module")
 def model():
-    model = agents.make_agent()
-    model.load_official_weights(agents.random_weights(model))
-    return model
+    return agents.make_random_agent()
 
 
 @pytest.fixture(scope="module")

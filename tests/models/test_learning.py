@@ -38,8 +38,7 @@ ROUTES = {
 
 
 def differentiated(losses=TERMS, **fields):
-    model = agents.make_agent(**fields)
-    model.load_official_weights(agents.random_weights(model))
+    model = agents.make_random_agent(**fields)
     batch = agents.random_batch(model)
     noise = agents.random_noise(model)
     return agents.differentiate(model, batch, noise, losses)
@@ -143,8 +142,7 @@ def test_metrics_are_scalars_with_the_announced_names(usual):
 
 @pytest.fixture(scope="module")
 def model():
-    model = agents.make_agent()
-    model.load_official_weights(agents.random_weights(model))
+    model = agents.make_random_agent()
     model.retnorm_low.assign(-2.0)
     model.retnorm_high.assign(3.0)
     return model

@@ -13,9 +13,7 @@ WORLD_TERMS = ("rec/position", "rew", "con", "dyn", "rep")
 
 @pytest.fixture(scope="module")
 def model():
-    model = agents.make_agent()
-    model.load_official_weights(agents.random_weights(model))
-    return model
+    return agents.make_random_agent()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from helpers import damage
 
 from keras_dreamer.replay.files import DamagedFile
 from keras_dreamer.replay.pool import CHANGED
@@ -243,13 +244,7 @@ def test_damage_is_named_and_changes_nothing(small, tmp_path, index, how):
     path = save.newest / str(index)
     if index != "replay.npz":
         path = row_files(save.newest)[index]
-    content = bytearray(path.read_bytes())
-    path.unlink()
-    if how == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    elif how == "change":
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
+    damage(path, how)
     other = small.replay(2)
     small.fill(other, 9)
     with pytest.raises((DamagedFile, FileNotFoundError), match=path.name):
