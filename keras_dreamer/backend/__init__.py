@@ -11,6 +11,9 @@ Each module offers the same names:
 - `normal(shape, seed)`, `uniform(shape, seed)`: float32 random numbers of a
   `keras.random.SeedGenerator`.
 - `scan(step, carry, inputs, length)`: loop with gradients.
+- `scan_layers(step, layers, carry, inputs, length)`: the same, with layers
+  whose weights have gradients.
+- `outer(a, b)`: sum of the outer products of rows.
 - `LaPropUpdate`: mixin of the optimizer with a faster update step.
 - `Trainer`: mixin of the model with the training step and access to the
   newest variables while `fit` runs.
@@ -28,7 +31,9 @@ if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import device
     from keras_dreamer.backend.jax import normal
     from keras_dreamer.backend.jax import on_cpu
+    from keras_dreamer.backend.jax import outer
     from keras_dreamer.backend.jax import scan
+    from keras_dreamer.backend.jax import scan_layers
     from keras_dreamer.backend.jax import uniform
 elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import LaPropUpdate
@@ -40,7 +45,9 @@ elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import device
     from keras_dreamer.backend.tensorflow import normal
     from keras_dreamer.backend.tensorflow import on_cpu
+    from keras_dreamer.backend.tensorflow import outer
     from keras_dreamer.backend.tensorflow import scan
+    from keras_dreamer.backend.tensorflow import scan_layers
     from keras_dreamer.backend.tensorflow import uniform
 elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import LaPropUpdate
@@ -52,7 +59,9 @@ elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import device
     from keras_dreamer.backend.torch import normal
     from keras_dreamer.backend.torch import on_cpu
+    from keras_dreamer.backend.torch import outer
     from keras_dreamer.backend.torch import scan
+    from keras_dreamer.backend.torch import scan_layers
     from keras_dreamer.backend.torch import uniform
 else:
     raise ValueError(
@@ -72,6 +81,8 @@ __all__ = [
     "device",
     "normal",
     "on_cpu",
+    "outer",
     "scan",
+    "scan_layers",
     "uniform",
 ]

@@ -48,5 +48,15 @@ def _regroup(nest, split, merged):
     return keras.tree.map_structure(regroup, nest)
 
 
+def outer(a, b):
+    """Returns the `(I, O)` sum of the outer products of rows.
+
+    Args:
+        a: `(N, I)` tensor.
+        b: `(N, O)` tensor.
+    """
+    return ops.matmul(ops.transpose(a), b)
+
+
 class LaPropUpdate:
     """Update step of `LaProp`: Keras's own, variable by variable."""

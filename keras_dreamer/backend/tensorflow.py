@@ -6,6 +6,7 @@ from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
 from keras_dreamer.backend.flat import accumulate as accumulate
+from keras_dreamer.backend.flat import outer as outer
 
 # `keras.random` lets the program choose the algorithm: 70 times slower.
 _PHILOX = "philox"
@@ -109,6 +110,23 @@ def scan(step, carry, inputs, length):
         for stack, x in zip(stacks, _present(specs), strict=True)
     ]
     return carry, _pack(specs, outputs)
+
+
+def scan_layers(step, layers, carry, inputs, length):
+    """`scan` with layers whose weights have gradients.
+
+    Args:
+        step: function `(layers, carry, inputs_t) -> (carry, outputs_t)` that
+            uses each kernel once, as `x @ kernel`, on the carry's rows.
+        layers: dict of dicts whose `kernel` is a tensor or a list of them.
+        carry: nest of `(N, ...)` tensors.
+        inputs: as in `scan`.
+        length: int.
+
+    Returns:
+        As `scan`.
+    """
+    return scan(lambda *args: step(layers, *args), carry, inputs, length)
 
 
 def _pop(entries, x):

@@ -10,6 +10,7 @@ import torch
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import accumulate as accumulate
+from keras_dreamer.backend.flat import outer as outer
 from keras_dreamer.backend.torch_compile import BodyCompiler
 from keras_dreamer.backend.torch_compile import body_of
 from keras_dreamer.backend.torch_laprop import LaPropUpdate as LaPropUpdate
@@ -71,6 +72,23 @@ def scan(step, carry, inputs, length):
     return carry, keras.tree.map_structure(
         lambda *steps: torch.stack(steps), *outputs
     )
+
+
+def scan_layers(step, layers, carry, inputs, length):
+    """`scan` with layers whose weights have gradients.
+
+    Args:
+        step: function `(layers, carry, inputs_t) -> (carry, outputs_t)` that
+            uses each kernel once, as `x @ kernel`, on the carry's rows.
+        layers: dict of dicts whose `kernel` is a tensor or a list of them.
+        carry: nest of `(N, ...)` tensors.
+        inputs: as in `scan`.
+        length: int.
+
+    Returns:
+        As `scan`.
+    """
+    return scan(lambda *args: step(layers, *args), carry, inputs, length)
 
 
 def _entries(nest, length):

@@ -120,11 +120,13 @@ class BlockGRU(FunctionalLayer):
         return {
             **tensors,
             "blocks": blocks,
-            "own": blocks.cut_kernel(kernel[:, :own]),
+            "own": {"kernel": blocks.cut_kernel(kernel[:, :own])},
             "shared": {**tensors["dynhid0"], "kernel": shared},
             "scale": blocks.cut(tensors["dynhid0norm"]["scale"]),
-            "gates": blocks.cut_kernel(tensors["dyngru"]["kernel"]),
-            "gates_bias": blocks.cut(tensors["dyngru"]["bias"]),
+            "gates": {
+                "kernel": blocks.cut_kernel(tensors["dyngru"]["kernel"]),
+                "bias": blocks.cut(tensors["dyngru"]["bias"]),
+            },
         }
 
     def embed_action(self, tensors, action):
@@ -150,13 +152,13 @@ class BlockGRU(FunctionalLayer):
         embedding = ops.concatenate([*embeddings, action_embedding], axis=-1)
         blocks = tensors["blocks"]
         deter = blocks.cut(deter)
-        own = blocks.matmul(deter, tensors["own"])
+        own = blocks.matmul(deter, tensors["own"]["kernel"])
         shared = blocks.cut(dense(tensors["shared"], embedding))
         mixed = [x + y for x, y in zip(own, shared, strict=True)]
         mixed = blocks.norm_silu(tensors["scale"], mixed)
-        gates = blocks.matmul(mixed, tensors["gates"])
+        gates = blocks.matmul(mixed, tensors["gates"]["kernel"])
         return blocks.join(
-            list(map(_gated, gates, tensors["gates_bias"], deter))
+            list(map(_gated, gates, tensors["gates"]["bias"], deter))
         )
 
     def compute_output_shape(self, deter_shape, stoch_shape, action_shape):

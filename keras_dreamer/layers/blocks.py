@@ -1,6 +1,7 @@
 """Block-diagonal products, and what is computed between two of them."""
 
 import math
+import operator
 
 from keras import ops
 
@@ -52,11 +53,11 @@ class Blocks:
     def matmul(self, parts, kernels):
         """Returns `x[g] @ kernel[g]` for every block g (item 1.2)."""
         if self.apart:
-            return list(map(ops.matmul, parts, kernels))
+            return list(map(operator.matmul, parts, kernels))
         if self.each:
             (x,) = parts
             products = [
-                ops.matmul(x[..., block, :], kernel)
+                x[..., block, :] @ kernel
                 for block, kernel in enumerate(kernels)
             ]
             return [ops.stack(products, axis=-2)]

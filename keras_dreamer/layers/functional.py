@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_dreamer.backend import outer
+
 
 class FunctionalLayer(keras.layers.Layer):
     """Layer that names its parts and computes with any tensors for weights.
@@ -64,33 +66,34 @@ def _flatten(nest, prefix, flat):
 
 def dense(tensors, x):
     """Returns `x @ kernel + bias` (item 1.1)."""
-    return ops.matmul(x, tensors["kernel"]) + tensors["bias"]
+    return x @ tensors["kernel"] + tensors["bias"]
 
 
-def known_dense(tensors, inputs, output):
-    """Returns `output`, known to be `dense(tensors, concatenate(inputs))`.
+def known_dense(transposed, bias, inputs, output):
+    """Returns `output`, known to be that of a dense layer.
 
-    Only its gradient with respect to the weights is computed here.
+    Only its gradient with respect to the weights is computed here. That of
+    the transposed kernel is what compilers compute best: the narrow gradient
+    of the output, transposed, times the wide inputs.
 
     Args:
-        tensors: dict with `kernel` and `bias`.
-        inputs: tuple of `(N, features)` constants.
+        transposed: `(units, features)` tensor, the kernel.
+        bias: `(units,)` tensor.
+        inputs: tuple of `(N, ...)` constants, the parts of the features.
         output: `(N, units)` constant.
     """
 
     @ops.custom_gradient
-    def known(kernel, bias):
+    def known(transposed, bias):
         def gradient(*args, upstream=None):
             # PyTorch's Keras passes the arguments, too.
             g = args[-1] if upstream is None else upstream
-            # Compilers do this product better than the one with x first.
-            transposed = ops.transpose(g)
-            kernels = [ops.transpose(ops.matmul(transposed, x)) for x in inputs]
-            return ops.concatenate(kernels, axis=0), ops.sum(g, axis=0)
+            kernels = [outer(g, x) for x in inputs]
+            return ops.concatenate(kernels, axis=-1), ops.sum(g, axis=0)
 
         return output, gradient
 
-    return known(tensors["kernel"], tensors["bias"])
+    return known(transposed, bias)
 
 
 class JoinedDense:

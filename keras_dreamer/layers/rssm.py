@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_dreamer.backend import scan
+from keras_dreamer.backend import scan_layers
 from keras_dreamer.distributions import Categorical
 from keras_dreamer.layers.block_gru import BlockGRU
 from keras_dreamer.layers.functional import FunctionalLayer
@@ -160,12 +161,19 @@ class RSSM(FunctionalLayer):
         """
         tensors, inputs = self._hoist(tensors, tokens, action, is_first)
         inputs = _swap_batch_and_time([*inputs, noise])
+        layers = {name: tensors[name] for name in self._loop_layers()}
 
-        def step(carry, inputs):
-            return self._filter(tensors, carry, *inputs)
+        def step(layers, carry, inputs):
+            return self._filter({**tensors, **layers}, carry, *inputs)
 
-        _, states = scan(step, carry, inputs, tokens.shape[1])
+        _, states = scan_layers(step, layers, carry, inputs, tokens.shape[1])
         return _swap_batch_and_time(states)
+
+    def _loop_layers(self):
+        """Returns the names of the layers that `_filter` multiplies by."""
+        later = [f"obs{index}" for index in range(1, self.obslayers)]
+        recurrent = ["dynin0", "dynin1", "own", "shared", "gates"]
+        return [*recurrent, "obs0deter", *later, "obslogit"]
 
     def observe_step(self, tensors, carry, tokens, action, is_first, noise):
         """Filters one observation; `observe` without the time axis.
@@ -185,13 +193,13 @@ class RSSM(FunctionalLayer):
         kernel = tensors["obs0"]["kernel"]
         tokens = ops.matmul(tokens, kernel[self.deter :])
         tokens = tokens + tensors["obs0"]["bias"]
-        tensors = {**tensors, "obs0deter": kernel[: self.deter]}
+        tensors = {**tensors, "obs0deter": {"kernel": kernel[: self.deter]}}
         return tensors, (keep, action, tokens)
 
     def _filter(self, tensors, carry, keep, action, tokens, noise):
         deter, stoch = (state * keep for state in carry)
         deter = self.gru.step(tensors, deter, stoch, action)
-        x = ops.matmul(deter, tensors["obs0deter"]) + tokens
+        x = deter @ tensors["obs0deter"]["kernel"] + tokens
         logits = self._posterior(tensors, x)
         stoch = self._sample(logits, noise)
         return (deter, stoch), (deter, stoch, logits)

@@ -87,10 +87,10 @@ def _learn(nets, tensors, dream, goals, config):
     count = goals["returns"].shape[0] * goals["returns"].shape[1]
 
     def learn(tensors, rows):
-        policy, entropies = _policy_loss(nets, tensors["pol"], rows, config)
+        policy, entropies = _policy_loss(nets.pol, tensors, rows, config)
         terms = {
             "policy": policy,
-            "value": _value_loss(nets, tensors["val"], rows, config),
+            "value": _value_loss(nets.val, tensors, rows, config),
         }
         total = sum(
             ops.sum(term) * (scales[name] / count)
@@ -99,17 +99,31 @@ def _learn(nets, tensors, dream, goals, config):
         return total, (terms, entropies)
 
     steps = {name: ops.transpose(goal) for name, goal in goals.items()}
+    first = {
+        name: _transposed(head.first(tensors[name]))
+        for name, head in (("pol", nets.pol), ("val", nets.val))
+    }
     total, (terms, entropies) = accumulate(
         learn,
-        {name: tensors[name] for name in ("pol", "val")},
+        {"pol": tensors["pol"], "val": tensors["val"], "first": first},
         {**dream.steps, **steps},
     )
     return total, terms, entropies
 
 
-def _policy_loss(nets, tensors, rows, config):
-    x = _first_layer(nets.pol, tensors, rows, "pol")
-    policies = nets.pol.distributions(nets.pol.finish(tensors, x))
+def _transposed(layer):
+    return ops.transpose(layer["kernel"]), layer["bias"]
+
+
+def _first_layer(tensors, rows, name):
+    """Returns what imagination computed, now with gradients."""
+    features = (rows["deter"], rows["stoch"])
+    return known_dense(*tensors["first"][name], features, rows[name])
+
+
+def _policy_loss(head, tensors, rows, config):
+    x = _first_layer(tensors, rows, "pol")
+    policies = head.distributions(head.finish(tensors["pol"], x))
     entropies = {key: policy.entropy() for key, policy in policies.items()}
     log_probs = [
         policy.log_prob(rows["action"][key]) for key, policy in policies.items()
@@ -124,19 +138,13 @@ def _policy_loss(nets, tensors, rows, config):
     return loss, entropies
 
 
-def _value_loss(nets, tensors, rows, config):
-    x = _first_layer(nets.val, tensors, rows, "val")
-    value = nets.val.distribution(nets.val.finish(tensors, x))
+def _value_loss(head, tensors, rows, config):
+    x = _first_layer(tensors, rows, "val")
+    value = head.distribution(head.finish(tensors["val"], x))
     loss = losses.value_loss(
         value, rows["returns"], rows["slow"], config.slowreg
     )
     return rows["weight"] * loss
-
-
-def _first_layer(head, tensors, rows, name):
-    """Returns what imagination computed, now with gradients."""
-    features = (rows["deter"], rows["stoch"])
-    return known_dense(head.first(tensors), features, rows[name])
 
 
 def percentiles(model, returns, training):
