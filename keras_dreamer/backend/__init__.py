@@ -13,6 +13,7 @@ Each module offers the same names:
 - `scan(step, carry, inputs, length)`: loop with gradients.
 - `scan_layers(step, layers, carry, inputs, length)`: the same, with layers
   whose weights have gradients.
+- `matmul(x, kernel)`: product with a kernel, one of `scan_layers` too.
 - `outer(a, b)`: sum of the outer products of rows.
 - `LaPropUpdate`: mixin of the optimizer with a faster update step.
 - `Trainer`: mixin of the model with the training step and access to the
@@ -29,6 +30,7 @@ if keras.backend.backend() == "jax":
     from keras_dreamer.backend.jax import blocks_apart
     from keras_dreamer.backend.jax import configure
     from keras_dreamer.backend.jax import device
+    from keras_dreamer.backend.jax import matmul
     from keras_dreamer.backend.jax import normal
     from keras_dreamer.backend.jax import on_cpu
     from keras_dreamer.backend.jax import outer
@@ -43,6 +45,7 @@ elif keras.backend.backend() == "tensorflow":
     from keras_dreamer.backend.tensorflow import blocks_apart
     from keras_dreamer.backend.tensorflow import configure
     from keras_dreamer.backend.tensorflow import device
+    from keras_dreamer.backend.tensorflow import matmul
     from keras_dreamer.backend.tensorflow import normal
     from keras_dreamer.backend.tensorflow import on_cpu
     from keras_dreamer.backend.tensorflow import outer
@@ -57,6 +60,7 @@ elif keras.backend.backend() == "torch":
     from keras_dreamer.backend.torch import blocks_apart
     from keras_dreamer.backend.torch import configure
     from keras_dreamer.backend.torch import device
+    from keras_dreamer.backend.torch import matmul
     from keras_dreamer.backend.torch import normal
     from keras_dreamer.backend.torch import on_cpu
     from keras_dreamer.backend.torch import outer
@@ -79,6 +83,7 @@ __all__ = [
     "blocks_apart",
     "configure",
     "device",
+    "matmul",
     "normal",
     "on_cpu",
     "outer",

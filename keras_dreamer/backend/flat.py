@@ -48,6 +48,16 @@ def _regroup(nest, split, merged):
     return keras.tree.map_structure(regroup, nest)
 
 
+def matmul(x, kernel):
+    """Returns `x @ kernel`, also for the kernels of `scan_layers`.
+
+    Args:
+        x: `(..., I)` tensor.
+        kernel: `(I, O)` tensor.
+    """
+    return ops.matmul(x, kernel)
+
+
 def outer(a, b):
     """Returns the `(I, O)` sum of the outer products of rows.
 

@@ -11,6 +11,7 @@ from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
+from keras_dreamer.backend.jax_layers import matmul as matmul
 from keras_dreamer.backend.jax_layers import outer as outer
 from keras_dreamer.backend.jax_layers import scan_layers as scan_layers
 

@@ -41,13 +41,13 @@ def scan_layers(step, layers, carry, inputs, length):
 
 
 class _Kernel:
-    """Stands for a kernel in `x @ kernel`."""
+    """Stands for a kernel that a step multiplies by once."""
 
     def __init__(self, kernel, slots):
         self.kernel = kernel
         self.slots = slots
 
-    def __rmatmul__(self, x):
+    def __call__(self, x):
         if self.slots is None:
             raise ValueError(
                 "Each kernel of `scan_layers` must be used once a step: its "
@@ -58,10 +58,32 @@ class _Kernel:
         return _product(x, self.kernel, slots)
 
 
+def matmul(x, kernel):
+    """See `keras_dreamer.backend.flat.matmul`."""
+    return kernel(x) if isinstance(kernel, _Kernel) else _matmul(x, kernel)
+
+
+@jax.custom_vjp
+def _matmul(x, kernel):
+    return x @ kernel
+
+
+def _matmul_forward(x, kernel):
+    return x @ kernel, (x, kernel)
+
+
+def _matmul_backward(saved, g):
+    x, kernel = saved
+    return g @ kernel.T, _kernel_gradient(x, g)
+
+
+_matmul.defvjp(_matmul_forward, _matmul_backward)
+
+
 def _both_ways(kernel):
     """Returns the kernel and its transpose, which one stores and reads."""
     kernel = jax.lax.stop_gradient(kernel)
-    return kernel, jax.lax.optimization_barrier(kernel.T)
+    return kernel, _stored(kernel.T)
 
 
 @jax.custom_vjp
@@ -78,6 +100,9 @@ def _product_backward(saved, g):
     return g @ transposed, None, (x, g)
 
 
+_product.defvjp(_product_forward, _product_backward)
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2))
 def _slots(kernel, rows, length):
     return tuple(
@@ -90,20 +115,30 @@ def _slots_forward(kernel, rows, length):
 
 
 def _slots_backward(rows, length, saved, upstream):
-    x, g = (array.reshape(rows * length, -1) for array in upstream)
-    # The barrier keeps XLA from doing the transposition within the product.
-    return (jax.lax.optimization_barrier(outer(g, x)).T,)
+    return (_kernel_gradient(*upstream),)
 
 
-_product.defvjp(_product_forward, _product_backward)
 _slots.defvjp(_slots_forward, _slots_backward)
+
+
+def _kernel_gradient(x, g):
+    """Returns the gradient of the kernel in `x @ kernel`."""
+    x, g = (array.reshape(-1, array.shape[-1]) for array in (x, g))
+    return _stored(outer(g, x)).T
 
 
 def outer(a, b):
     """See `keras_dreamer.backend.flat.outer`."""
-    transposed = a.T
-    if a.shape[1] < b.shape[1]:
-        # XLA's product with a tensor that is stored the other way takes 1.4
-        # (size12m) to 1.8 times as long (size1m) as this with a copy.
-        transposed = jax.lax.optimization_barrier(transposed)
-    return transposed @ b
+    narrow = a.shape[1] < b.shape[1]
+    return (_stored(a.T) if narrow else a.T) @ b
+
+
+def _stored(x):
+    """Keeps XLA for CPUs from doing a transposition within a product.
+
+    Its products with a tensor that is stored the other way take 1.4 (size12m)
+    to 1.8 times as long (size1m) as those with a copy of the narrower one.
+    """
+    if jax.default_backend() == "cpu":
+        return jax.lax.optimization_barrier(x)
+    return x

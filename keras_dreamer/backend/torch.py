@@ -10,6 +10,7 @@ import torch
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import accumulate as accumulate
+from keras_dreamer.backend.flat import matmul as matmul
 from keras_dreamer.backend.flat import outer as outer
 from keras_dreamer.backend.torch_compile import BodyCompiler
 from keras_dreamer.backend.torch_compile import body_of
@@ -79,7 +80,7 @@ def scan_layers(step, layers, carry, inputs, length):
 
     Args:
         step: function `(layers, carry, inputs_t) -> (carry, outputs_t)` that
-            uses each kernel once, as `x @ kernel`, on the carry's rows.
+            multiplies the carry's rows by each kernel once, with `matmul`.
         layers: dict of dicts whose `kernel` is a tensor or a list of them.
         carry: nest of `(N, ...)` tensors.
         inputs: as in `scan`.

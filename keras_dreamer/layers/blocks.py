@@ -1,11 +1,11 @@
 """Block-diagonal products, and what is computed between two of them."""
 
 import math
-import operator
 
 from keras import ops
 
 from keras_dreamer.backend import blocks_apart
+from keras_dreamer.backend import matmul
 
 
 class Blocks:
@@ -53,11 +53,11 @@ class Blocks:
     def matmul(self, parts, kernels):
         """Returns `x[g] @ kernel[g]` for every block g (item 1.2)."""
         if self.apart:
-            return list(map(operator.matmul, parts, kernels))
+            return list(map(matmul, parts, kernels))
         if self.each:
             (x,) = parts
             products = [
-                x[..., block, :] @ kernel
+                matmul(x[..., block, :], kernel)
                 for block, kernel in enumerate(kernels)
             ]
             return [ops.stack(products, axis=-2)]

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_dreamer.backend import matmul
 from keras_dreamer.backend import outer
 
 
@@ -66,7 +67,7 @@ def _flatten(nest, prefix, flat):
 
 def dense(tensors, x):
     """Returns `x @ kernel + bias` (item 1.1)."""
-    return x @ tensors["kernel"] + tensors["bias"]
+    return matmul(x, tensors["kernel"]) + tensors["bias"]
 
 
 def known_dense(transposed, bias, inputs, output):

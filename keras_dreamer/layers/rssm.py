@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_dreamer.backend import matmul
 from keras_dreamer.backend import scan
 from keras_dreamer.backend import scan_layers
 from keras_dreamer.distributions import Categorical
@@ -191,7 +192,7 @@ class RSSM(FunctionalLayer):
         tensors = self.gru.prepare(tensors, tokens.shape[0])
         action = self.gru.embed_action(tensors, action * keep)
         kernel = tensors["obs0"]["kernel"]
-        tokens = ops.matmul(tokens, kernel[self.deter :])
+        tokens = matmul(tokens, kernel[self.deter :])
         tokens = tokens + tensors["obs0"]["bias"]
         tensors = {**tensors, "obs0deter": {"kernel": kernel[: self.deter]}}
         return tensors, (keep, action, tokens)
@@ -199,7 +200,7 @@ class RSSM(FunctionalLayer):
     def _filter(self, tensors, carry, keep, action, tokens, noise):
         deter, stoch = (state * keep for state in carry)
         deter = self.gru.step(tensors, deter, stoch, action)
-        x = deter @ tensors["obs0deter"]["kernel"] + tokens
+        x = matmul(deter, tensors["obs0deter"]["kernel"]) + tokens
         logits = self._posterior(tensors, x)
         stoch = self._sample(logits, noise)
         return (deter, stoch), (deter, stoch, logits)

@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_dreamer import backend
 from keras_dreamer.backend import flat
+from keras_dreamer.backend import matmul
 from keras_dreamer.backend import scan
 from keras_dreamer.backend import scan_layers
 
@@ -23,9 +24,10 @@ BIAS = RNG.normal(size=4).astype("float32")
 
 def step(layers, carry, x):
     wide, narrow = layers["in"]["kernel"]
-    drive = ops.tanh(x @ wide) @ narrow
+    drive = matmul(ops.tanh(matmul(x, wide)), narrow)
     recurrent = layers["recurrent"]
-    carry = ops.tanh(carry @ recurrent["kernel"] + recurrent["bias"] + drive)
+    carry = matmul(carry, recurrent["kernel"]) + recurrent["bias"]
+    carry = ops.tanh(carry + drive)
     return carry, {"state": carry, "drive": ops.sum(drive, axis=-1)}
 
 
@@ -93,7 +95,7 @@ def test_gradient_of_one_product_by_hand():
 
     def total(w):
         _, y = scan_layers(
-            lambda layers, carry, x: (carry, x @ layers["w"]["kernel"]),
+            lambda layers, carry, x: (carry, matmul(x, layers["w"]["kernel"])),
             {"w": {"kernel": w}},
             ops.convert_to_tensor(START),
             ops.convert_to_tensor(X),
@@ -136,10 +138,21 @@ def test_batched_kernels_may_be_used_in_any_way():
 def test_a_second_use_in_a_step_is_refused():
     def twice(layers, carry, x):
         kernel = layers["w"]["kernel"]
-        return carry @ kernel @ kernel, None
+        return matmul(matmul(carry, kernel), kernel), None
 
     with pytest.raises(ValueError, match="once a step.*a second product"):
         scan_layers(twice, {"w": {"kernel": RECURRENT}}, START, X, 5)
+
+
+@pytest.mark.parametrize("widths", [(2, 5), (5, 2)])
+def test_matmul_has_the_gradients_of_a_product(widths):
+    x = RNG.normal(size=(3, 2, widths[0])).astype("float32")
+    kernel = RNG.normal(size=widths).astype("float32")
+    found = gradients(lambda *args: ops.sum(matmul(*args) ** 2), x, kernel)
+    g = 2 * x @ kernel
+    np.testing.assert_allclose(found[0], g @ kernel.T, rtol=1e-4)
+    expected = np.einsum("abi,abo->io", x, g)
+    np.testing.assert_allclose(found[1], expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("module", [backend, flat], ids=["backend", "flat"])

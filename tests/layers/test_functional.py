@@ -125,8 +125,7 @@ def test_apply_takes_any_weights():
     weights = layer.tensors()
     weights["deep"]["last"] = tensors(kernel=np.zeros((5, 2)), bias=[7.0, 8.0])
     np.testing.assert_array_equal(
-        to_numpy(layer.apply(weights, ops.convert_to_tensor(X))),
-        3 * [[7.0, 8.0]],
+        to_numpy(layer.apply(weights, X)), 3 * [[7.0, 8.0]]
     )
 
 
