@@ -1,10 +1,10 @@
 """Balances CartPole: trains a small agent until 20 episodes average 475.
 
     python examples/cartpole.py
-    python examples/cartpole.py --seed 1 --twice --results examples/results
+    python examples/cartpole.py --seed 1 --times 3 --results examples/results
 
-`--twice` goes on for as many steps again and evaluates once more. With
-`--logdir runs/cartpole` the run is saved every few minutes, and the same
+`--times 3` goes on to three times as many steps and evaluates again at twice
+and three times as many. With `--logdir runs/cartpole` the run is saved every few minutes, and the same
 command with `--resume` goes on with it.
 """
 
@@ -43,18 +43,20 @@ class UntilSolved(kd.callbacks.Resumable, keras.callbacks.Callback):
     Evaluation costs time, so it waits for good training episodes.
     """
 
-    def __init__(self, envs, twice):
+    def __init__(self, envs, times):
         super().__init__()
         self.envs = envs
-        self.twice = twice
-        self.stop_at = None
+        self.times = times
+        self.solved_at = None
+        self.multiple = 1
         self.started = time.time()
 
     def get_state(self):
-        return {"stop_at": self.stop_at}
+        return {"solved_at": self.solved_at, "multiple": self.multiple}
 
     def set_state(self, state):
-        self.stop_at = state["stop_at"]
+        self.solved_at = state["solved_at"]
+        self.multiple = state["multiple"]
 
     def on_epoch_end(self, epoch, logs=None):
         logs = logs or {}
@@ -65,13 +67,15 @@ class UntilSolved(kd.callbacks.Resumable, keras.callbacks.Callback):
             f"loss {logs['loss']:6.2f}  {logs['updates/s']:5.1f} updates/s",
             flush=True,
         )
-        if self.stop_at is not None and steps >= self.stop_at:
-            self.score("After twice as many steps")
-            self.model.stop_training = True
-        elif self.stop_at is None and score > 0.9 * SOLVED:
-            if self.score(f"After {steps} steps") >= SOLVED:
-                self.stop_at = 2 * steps if self.twice else steps
-                self.model.stop_training = not self.twice
+        if self.solved_at is None:
+            if score > 0.9 * SOLVED:
+                if self.score(f"After {steps} steps") >= SOLVED:
+                    self.solved_at = steps
+        elif steps >= (self.multiple + 1) * self.solved_at:
+            self.multiple += 1
+            self.score(f"After {self.multiple} times as many steps")
+        done = self.solved_at is not None and self.multiple >= self.times
+        self.model.stop_training = self.model.stop_training or done
 
     def score(self, when):
         scores = kd.evaluate(self.model, self.envs, episodes=20)
@@ -87,7 +91,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=100_000)
-    parser.add_argument("--twice", action="store_true")
+    parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--results", default="", help="folder for CSV, model")
     parser.add_argument("--logdir", default="", help="folder for checkpoints")
     parser.add_argument(
@@ -110,7 +114,7 @@ def main():
     replay = kd.replay.Replay(config, envs, seed=args.seed)
     driver = kd.Driver(envs, model, replay)
     watch = UntilSolved(
-        kd.envs.make(ENV, num_envs=10, seed=args.seed + 1000), args.twice
+        kd.envs.make(ENV, num_envs=10, seed=args.seed + 1000), args.times
     )
     callbacks = [
         kd.callbacks.TrainRatio(driver, config.train_ratio, args.steps),
@@ -137,7 +141,7 @@ def main():
         callbacks=callbacks,
         verbose=0,
     )
-    if watch.stop_at is None:
+    if watch.solved_at is None:
         watch.score("At the end of the budget")
     if args.results:
         model.save(f"{name}.keras")
