@@ -4,8 +4,8 @@
     python examples/cartpole.py --seed 1 --times 3 --results examples/results
 
 `--times 3` goes on to three times as many steps and evaluates again at twice
-and three times as many. With `--logdir runs/cartpole` the run is saved every few minutes, and the same
-command with `--resume` goes on with it.
+and three times as many. With `--logdir runs/cartpole` the run is saved every
+few minutes, and the same command with `--resume` goes on with it.
 """
 
 import argparse
