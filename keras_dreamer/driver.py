@@ -37,6 +37,8 @@ class Driver:
         step: int. Transitions so far, over all environments.
         env_steps: int. Simulator steps so far: an action that is repeated
             counts every time, a reset does not count.
+        cut_episodes: int. Episodes that broke off so far, as the environment
+            failed and was replaced.
         episodes: deque of finished `Episode`s, for callbacks to take.
     """
 
@@ -49,6 +51,7 @@ class Driver:
         self.replay = replay
         self.step = 0
         self.env_steps = 0
+        self.cut_episodes = 0
         self.episodes = collections.deque()
         self._transitions = Transitions(envs)
         self._returns = np.zeros(envs.num_envs)
@@ -64,6 +67,7 @@ class Driver:
         return {
             "step": self.step,
             "env_steps": self.env_steps,
+            "cut_episodes": self.cut_episodes,
             "episodes": [dataclasses.asdict(e) for e in self.episodes],
         }
 
@@ -78,6 +82,8 @@ class Driver:
         """
         self.step = state["step"]
         self.env_steps = state["env_steps"]
+        # The first checkpoints of 0.1.0.dev0 do not have it.
+        self.cut_episodes = state.get("cut_episodes", 0)
         self.episodes = collections.deque(
             Episode(**episode) for episode in state["episodes"]
         )
@@ -121,7 +127,9 @@ class Driver:
         return count
 
     def _count(self, stream, reward, first, ended, cost):
-        if first:  # The episode before may have broken off.
+        if first:
+            # Nothing is counted of an episode that has come to its end.
+            self.cut_episodes += int(self._lengths[stream] > 0)
             self._forget(stream)
         self.step += 1
         self.env_steps += int(cost)

@@ -58,10 +58,13 @@ class Train(Settings, OnBackend):
     another run."""
     resume: bool = False
     """Goes on with the run in --logdir, with its environment and settings.
-    --steps, --ratio, --dtype, --backend, --checkpoint-minutes and
-    --evaluate-every may change them."""
+    --steps, --ratio, --dtype, --backend, --checkpoint-minutes,
+    --evaluate-every and --on-env-error may change them."""
     checkpoint_minutes: float | None = None
     """Minutes between two checkpoints, 10 if not given."""
+    on_env_error: typing.Literal["raise", "restart"] | None = None
+    """What to do when an environment raises: end the run, which is done if not
+    given, or put a fresh one in its place."""
     wandb: bool = False
     """Whether to send the log to Weights & Biases."""
     evaluate_every: int | None = None

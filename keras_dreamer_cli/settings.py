@@ -15,6 +15,7 @@ _DEFAULTS = {
     "dtype": "float32",
     "checkpoint_minutes": 10.0,
     "evaluate_every": None,
+    "on_env_error": "raise",
 }
 
 
@@ -75,6 +76,7 @@ def resumed(command, saved):
     }
     free = {name: getattr(command, name) for name in _DEFAULTS}
     return {
+        **_DEFAULTS,
         **saved,
         **{name: x for name, x in free.items() if x is not None},
         "wandb": command.wandb or saved["wandb"],

@@ -34,6 +34,7 @@ def run(command):
         num_envs=settings["envs"],
         action_repeat=settings["config"]["action_repeat"],
         seed=settings["seed"],
+        on_env_error=settings["on_env_error"],
     )
     with contextlib.closing(envs):
         if not command.resume:

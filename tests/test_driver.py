@@ -332,6 +332,8 @@ def test_broken_step_is_the_reset_of_the_next_environment(mode):
     told = [(e.stream, e.episode_return, e.length) for e in driver.episodes]
     assert told == [(0, 9.0, 9), (2, 9.0, 9)]
     assert driver.env_steps == 2 * 10 + 2 * 4
+    assert driver.cut_episodes == 3
+    assert driver.get_state()["cut_episodes"] == 3
 
 
 def test_no_window_goes_on_across_a_broken_step():

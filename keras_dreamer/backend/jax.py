@@ -7,21 +7,17 @@ import keras
 import numpy as np
 from jax.experimental import multihost_utils
 
-from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
-from keras_dreamer.backend.jax_layers import matmul as matmul
-from keras_dreamer.backend.jax_layers import outer as outer
-from keras_dreamer.backend.jax_layers import scan_layers as scan_layers
+from keras_dreamer.backend.jax_loops import accumulate as accumulate
+from keras_dreamer.backend.jax_loops import matmul as matmul
+from keras_dreamer.backend.jax_loops import on_cpu as on_cpu
+from keras_dreamer.backend.jax_loops import outer as outer
+from keras_dreamer.backend.jax_loops import scan_layers as scan_layers
 
 normal = functools.partial(keras.random.normal, dtype="float32")
 uniform = functools.partial(keras.random.uniform, dtype="float32")
-
-
-def on_cpu():
-    """Tells whether computations run on the CPU."""
-    return jax.default_backend() == "cpu"
 
 
 def blocks_apart():
@@ -65,69 +61,6 @@ def scan(step, carry, inputs, length):
         The last carry and the nest of `(length, ...)` outputs.
     """
     return jax.lax.scan(step, carry, inputs, length)
-
-
-def accumulate(function, tensors, inputs):
-    """See `keras_dreamer.backend.flat.accumulate`.
-
-    On CPUs loss and gradient of one entry after another, so that activations
-    stay in the cache: this takes two thirds of the time.
-    """
-    if on_cpu():
-        return _accumulate(function, tensors, inputs)
-    return flat.accumulate(function, tensors, inputs)
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _accumulate(function, tensors, inputs):
-    def step(total, rows):
-        loss, outputs = function(tensors, rows)
-        return total + loss, outputs
-
-    return jax.lax.scan(step, jax.numpy.zeros(()), inputs)
-
-
-def _accumulate_forward(function, tensors, inputs):
-    tensors, inputs = jax.tree.map(lambda x: x.value, (tensors, inputs))
-    gradient = jax.value_and_grad(function, has_aux=True)
-
-    def step(sums, rows):
-        (loss, outputs), gradients = gradient(tensors, rows)
-        return jax.tree.map(jax.numpy.add, sums, (loss, gradients)), outputs
-
-    zeros = jax.tree.map(
-        lambda x: jax.numpy.zeros(jax.numpy.shape(x), "float32"), (0.0, tensors)
-    )
-    (loss, gradients), outputs = jax.lax.scan(step, zeros, inputs)
-    return (loss, outputs), (tensors, inputs, gradients)
-
-
-def _accumulate_backward(function, saved, upstream):
-    tensors, inputs, gradients = saved
-    loss, outputs = upstream
-    if all(map(_is_zero, jax.tree.leaves(outputs))):
-        gradients = jax.tree.map(
-            lambda x, g: (loss * g).astype(x.dtype), tensors, gradients
-        )
-        return gradients, None
-    # Somebody differentiates the outputs: not what training does.
-    _, pull = jax.vjp(
-        lambda tensors: flat.accumulate(function, tensors, inputs), tensors
-    )
-    upstream = jax.tree.map(
-        lambda x: jax.numpy.zeros(x.shape, x.dtype) if _is_zero(x) else x,
-        upstream,
-    )
-    return *pull(upstream), None
-
-
-def _is_zero(x):
-    return isinstance(x, jax.custom_derivatives.SymbolicZero)
-
-
-_accumulate.defvjp(
-    _accumulate_forward, _accumulate_backward, symbolic_zeros=True
-)
 
 
 class Trainer:

@@ -27,7 +27,8 @@ class TrainRatio(Resumable, keras.callbacks.Callback):
     and 6.2, Algorithm K.
 
     Adds to the logs: `episode/return`, `episode/length` (in agent steps) and
-    `episodes` of the epoch, `agent_steps`, `env_steps` (an action that is
+    `episodes` of the epoch, `cut_episodes` (of the run, by environments that
+    failed and were replaced), `agent_steps`, `env_steps` (an action that is
     repeated counts every time), `updates`, `replay_ratio` (as achieved),
     `updates/s` and `env_steps/s`.
 
@@ -171,6 +172,7 @@ class TrainRatio(Resumable, keras.callbacks.Callback):
             "episode/return": _mean(returns),
             "episode/length": _mean(lengths),
             "episodes": len(returns),
+            "cut_episodes": driver.cut_episodes,
             "agent_steps": driver.step,
             "env_steps": driver.env_steps,
             "updates": self.updates,

@@ -143,3 +143,10 @@ def norm_silu(tensors, x):
 def hidden(dense_tensors, norm_tensors, x):
     """Hidden layer: dense, norm, activation."""
     return norm_silu(norm_tensors, dense(dense_tensors, x))
+
+
+def swap_batch_and_time(nest):
+    """Swaps the first two axes of all tensors; `None` stays `None`."""
+    return keras.tree.map_structure(
+        lambda x: None if x is None else ops.swapaxes(x, 0, 1), nest
+    )

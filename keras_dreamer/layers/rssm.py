@@ -12,9 +12,13 @@ from keras_dreamer.layers.functional import FunctionalLayer
 from keras_dreamer.layers.functional import JoinedDense
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.functional import norm_silu
+from keras_dreamer.layers.functional import swap_batch_and_time
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import MLP
 from keras_dreamer.layers.mlp import linear
+
+# What `observe` multiplies by at every step, without later posterior layers.
+_IN_LOOP = "dynin0 dynin1 own shared gates obs0deter obslogit".split()
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -161,20 +165,14 @@ class RSSM(FunctionalLayer):
             gradients, `logits` `(B, T, S, C)`, unmixed.
         """
         tensors, inputs = self._hoist(tensors, tokens, action, is_first)
-        inputs = _swap_batch_and_time([*inputs, noise])
-        layers = {name: tensors[name] for name in self._loop_layers()}
+        inputs = swap_batch_and_time([*inputs, noise])
+        layers = {name: tensors[name] for name in _IN_LOOP}
 
         def step(layers, carry, inputs):
             return self._filter({**tensors, **layers}, carry, *inputs)
 
         _, states = scan_layers(step, layers, carry, inputs, tokens.shape[1])
-        return _swap_batch_and_time(states)
-
-    def _loop_layers(self):
-        """Returns the names of the layers that `_filter` multiplies by."""
-        later = [f"obs{index}" for index in range(1, self.obslayers)]
-        recurrent = ["dynin0", "dynin1", "own", "shared", "gates"]
-        return [*recurrent, "obs0deter", *later, "obslogit"]
+        return swap_batch_and_time(states)
 
     def observe_step(self, tensors, carry, tokens, action, is_first, noise):
         """Filters one observation; `observe` without the time axis.
@@ -192,10 +190,9 @@ class RSSM(FunctionalLayer):
         tensors = self.gru.prepare(tensors, tokens.shape[0])
         action = self.gru.embed_action(tensors, action * keep)
         kernel = tensors["obs0"]["kernel"]
-        tokens = matmul(tokens, kernel[self.deter :])
-        tokens = tokens + tensors["obs0"]["bias"]
+        rest = {**tensors["obs0"], "kernel": kernel[self.deter :]}
         tensors = {**tensors, "obs0deter": {"kernel": kernel[: self.deter]}}
-        return tensors, (keep, action, tokens)
+        return tensors, (keep, action, dense(rest, tokens))
 
     def _filter(self, tensors, carry, keep, action, tokens, noise):
         deter, stoch = (state * keep for state in carry)
@@ -299,11 +296,5 @@ class RSSM(FunctionalLayer):
         names = (
             "deter hidden stoch classes blocks imglayers obslayers unimix seed"
         ).split()
-        config = super().get_config()
-        return {**config, **{name: getattr(self, name) for name in names}}
-
-
-def _swap_batch_and_time(nest):
-    return keras.tree.map_structure(
-        lambda x: None if x is None else ops.swapaxes(x, 0, 1), nest
-    )
+        own = {name: getattr(self, name) for name in names}
+        return {**super().get_config(), **own}

@@ -37,7 +37,7 @@ class Driver:
     def __init__(self, num_envs, repeat=1):
         self.envs = types.SimpleNamespace(num_envs=num_envs)
         self.replay = Replay(num_envs)
-        self.step = self.env_steps = 0
+        self.step = self.env_steps = self.cut_episodes = 0
         self.repeat = repeat
         self.episodes = collections.deque()
         self.events = []
@@ -244,6 +244,7 @@ def test_logs_of_an_epoch():
         "episode/return",
         "episode/length",
         "episodes",
+        "cut_episodes",
         "agent_steps",
         "env_steps",
         "updates",
@@ -254,7 +255,7 @@ def test_logs_of_an_epoch():
     assert all(isinstance(value, int | float) for value in first.values())
     assert first["episode/return"] == (10 + 20) / 2
     assert first["episode/length"] == 9
-    assert first["episodes"] == 2
+    assert (first["episodes"], first["cut_episodes"]) == (2, 0)
     assert first["agent_steps"] == 28
     assert first["env_steps"] == 28 * 4
     assert first["updates"] == 5

@@ -40,6 +40,9 @@ def test_resume_needs_no_environment():
     command = commands.parse("train --checkpoint-minutes 0.5 gym:A-v0".split())
     assert (command.env, command.resume) == ("gym:A-v0", False)
     assert command.checkpoint_minutes == 0.5
+    assert command.on_env_error is None
+    command = commands.parse("train --on-env-error restart gym:A-v0".split())
+    assert command.on_env_error == "restart"
 
 
 def test_evaluate():

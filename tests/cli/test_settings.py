@@ -8,7 +8,7 @@ from keras_dreamer_cli import settings
 
 FLAGS = (
     "preset size recipe ratio steps envs seed dtype checkpoint_minutes "
-    "evaluate_every"
+    "evaluate_every on_env_error"
 ).split()
 
 
@@ -61,6 +61,13 @@ def test_budget_ratio_dtype_and_time_may_change(saved):
         k: v for k, v in found["config"].items() if v != saved["config"][k]
     }
     assert fields == {"env_steps": 900, "train_ratio": 8.0}
+
+
+def test_a_run_of_an_older_version_goes_on(saved):
+    del saved["on_env_error"]
+    assert settings.resumed(command(), saved)["on_env_error"] == "raise"
+    given = command(on_env_error="restart")
+    assert settings.resumed(given, saved)["on_env_error"] == "restart"
 
 
 def test_versions_are_those_of_now(saved):

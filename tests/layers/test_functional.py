@@ -16,6 +16,7 @@ from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.functional import hidden
 from keras_dreamer.layers.functional import known_dense
 from keras_dreamer.layers.functional import rms_norm
+from keras_dreamer.layers.functional import swap_batch_and_time
 from keras_dreamer.layers.mlp import MLP
 from keras_dreamer.layers.mlp import linear
 
@@ -209,6 +210,12 @@ def test_known_dense_has_the_gradients_of_dense():
     )
     for actual, expected in pairs:
         np.testing.assert_allclose(actual, expected, rtol=1e-4)
+
+
+def test_swap_of_batch_and_time():
+    x, nothing = swap_batch_and_time([ops.convert_to_tensor([[1, 2]]), None])
+    assert nothing is None
+    np.testing.assert_array_equal(to_numpy(x), [[1], [2]])
 
 
 def test_known_dense_returns_what_is_known():
