@@ -16,10 +16,11 @@ _FREE = {
 }
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 # `%name = shape opcode(operands), attributes`; the shape of a tuple is in
-# brackets, which hold no `=` but spaces and comments.
+# brackets, which hold spaces, but no `=` outside of comments.
 _INSTRUCTION = re.compile(
     r"^\s+(?:ROOT )?%?[\w.\-]+ = (?:\([^=]*?\)|\S+) ([\w\-]+)\((.*)$"
 )
+_COMMENT = re.compile(r"/\*.*?\*/")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 
 
@@ -53,7 +54,7 @@ def count_kernels(text):
 def _parse(text):
     """Returns `{computation: [(opcode, rest of the line)]}` and the entry."""
     computations, entry, current = {}, None, None
-    for line in text.splitlines():
+    for line in _COMMENT.sub("", text).splitlines():
         if header := _COMPUTATION.match(line):
             current = computations.setdefault(header[2], [])
             entry = header[2] if header[1] else entry
