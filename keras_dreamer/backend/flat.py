@@ -52,8 +52,8 @@ def matmul(x, kernel):
     """Returns `x @ kernel`, also for the kernels of `scan_layers`.
 
     Args:
-        x: `(..., I)` tensor.
-        kernel: `(I, O)` tensor.
+        x: `(..., I)` tensor, or `(G, N, I)`.
+        kernel: `(I, O)` tensor, or `(G, I, O)`.
     """
     return ops.matmul(x, kernel)
 

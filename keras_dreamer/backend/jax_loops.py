@@ -23,11 +23,7 @@ def on_cpu():
 def scan_layers(step, layers, carry, inputs, length):
     """See `keras_dreamer.backend.torch.scan_layers`."""
     rows = jax.tree.leaves(carry)[0].shape[0]
-    kernels = {
-        name: layer["kernel"]
-        for name, layer in layers.items()
-        if all(x.ndim == 2 for x in jax.tree.leaves(layer["kernel"]))
-    }
+    kernels = {name: layer["kernel"] for name, layer in layers.items()}
     slots = jax.tree.map(lambda kernel: _slots(kernel, rows, length), kernels)
     fixed = jax.tree.map(_both_ways, kernels)
 
@@ -81,7 +77,10 @@ def _matmul_forward(x, kernel):
 
 def _matmul_backward(saved, g):
     x, kernel = saved
-    return g @ kernel.T, _kernel_gradient(x, g)
+    back = g @ jnp.swapaxes(kernel, -1, -2)
+    if kernel.ndim == 2:
+        x, g = (array.reshape(-1, array.shape[-1]) for array in (x, g))
+    return back, _kernel_gradient(x, g)
 
 
 _matmul.defvjp(_matmul_forward, _matmul_backward)
@@ -90,7 +89,7 @@ _matmul.defvjp(_matmul_forward, _matmul_backward)
 def _both_ways(kernel):
     """Returns the kernel and its transpose, which one stores and reads."""
     kernel = jax.lax.stop_gradient(kernel)
-    return kernel, _stored(kernel.T)
+    return kernel, _stored(jnp.swapaxes(kernel, -1, -2))
 
 
 @jax.custom_vjp
@@ -112,8 +111,10 @@ _product.defvjp(_product_forward, _product_backward)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2))
 def _slots(kernel, rows, length):
+    *blocks, inputs, outputs = kernel.shape
     return tuple(
-        jnp.zeros((length, rows, width), kernel.dtype) for width in kernel.shape
+        jnp.zeros((length, *blocks, rows, width), kernel.dtype)
+        for width in (inputs, outputs)
     )
 
 
@@ -122,7 +123,14 @@ def _slots_forward(kernel, rows, length):
 
 
 def _slots_backward(rows, length, saved, upstream):
-    return (_kernel_gradient(*upstream),)
+    x, g = (_merge_steps(array) for array in upstream)
+    return (_kernel_gradient(x, g),)
+
+
+def _merge_steps(x):
+    """Returns `(..., T * N, I)` of `(T, ..., N, I)`."""
+    x = jnp.moveaxis(x, 0, -3)
+    return x.reshape(*x.shape[:-3], -1, x.shape[-1])
 
 
 _slots.defvjp(_slots_forward, _slots_backward)
@@ -130,7 +138,8 @@ _slots.defvjp(_slots_forward, _slots_backward)
 
 def _kernel_gradient(x, g):
     """Returns the gradient of the kernel in `x @ kernel`."""
-    x, g = (array.reshape(-1, array.shape[-1]) for array in (x, g))
+    if x.ndim == 3:
+        return jnp.stack(list(map(_kernel_gradient, x, g)))
     return _stored(outer(g, x)).T
 
 

@@ -1,7 +1,5 @@
 """Block-diagonal GRU, the sequence model of the RSSM."""
 
-import math
-
 import keras
 from keras import ops
 
@@ -97,10 +95,13 @@ class BlockGRU(FunctionalLayer):
         return self.apply(self.tensors(), deter, stoch, action)
 
     def apply(self, tensors, deter, stoch, action):
-        tensors = self.prepare(tensors, math.prod(deter.shape[:-1]))
-        return self.step(
-            tensors, deter, stoch, self.embed_action(tensors, action)
+        shape = ops.shape(deter)
+        deter, stoch, action = (
+            ops.reshape(x, (-1, x.shape[-1])) for x in (deter, stoch, action)
         )
+        tensors = self.prepare(tensors, deter.shape[0])
+        embedding = self.embed_action(tensors, action)
+        return ops.reshape(self.step(tensors, deter, stoch, embedding), shape)
 
     def prepare(self, tensors, rows):
         """Cuts the weights of the block layers for use in a loop.
@@ -122,10 +123,10 @@ class BlockGRU(FunctionalLayer):
             "blocks": blocks,
             "own": {"kernel": blocks.cut_kernel(kernel[:, :own])},
             "shared": {**tensors["dynhid0"], "kernel": shared},
-            "scale": blocks.cut(tensors["dynhid0norm"]["scale"]),
+            "scale": blocks.cut_vector(tensors["dynhid0norm"]["scale"]),
             "gates": {
                 "kernel": blocks.cut_kernel(tensors["dyngru"]["kernel"]),
-                "bias": blocks.cut(tensors["dyngru"]["bias"]),
+                "bias": blocks.cut_vector(tensors["dyngru"]["bias"]),
             },
         }
 

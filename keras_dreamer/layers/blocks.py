@@ -12,66 +12,62 @@ class Blocks:
     """Cuts features into blocks that are multiplied by kernels of their own.
 
     Tensors that are cut are lists. For compilers on CPUs, and many rows, each
-    block is a `(..., O)` tensor: they lay a batched product out as
-    [count, O, ...], which costs twice the time. Otherwise the list holds a
-    single `(..., count, O)` tensor, since fewer operations are to be launched.
+    block is an `(N, O)` tensor, which stays in the cache. Otherwise the list
+    holds a single `(count, N, O)` tensor, since fewer operations are to be
+    launched.
 
     Args:
         count: int. Number of blocks.
-        rows: int. Number of rows that are computed at once. Anything else,
-            as `None`, stands for many.
+        rows: int. N, number of rows that are computed at once. Anything else,
+            as the symbol in an exported program, stands for few.
     """
 
-    def __init__(self, count, rows=None):
+    def __init__(self, count, rows):
         self.count = count
-        self.each = blocks_apart()
-        # Exported programs have a symbol for their number of rows.
-        few = isinstance(rows, int) and rows < 128
-        self.apart = self.each and not few
+        many = isinstance(rows, int) and rows >= 128
+        self.apart = many and blocks_apart()
 
     def cut(self, x):
-        """Cuts `(..., count * O)` features."""
+        """Cuts `(N, count * O)` features."""
         width = x.shape[-1] // self.count
         if self.apart:
-            starts = range(0, x.shape[-1], width)
-            return [x[..., start : start + width] for start in starts]
-        return [ops.reshape(x, (*ops.shape(x)[:-1], self.count, width))]
+            return _slices(x, width)
+        x = ops.reshape(x, (-1, self.count, width))
+        return [ops.swapaxes(x, 0, 1)]
 
     def join(self, parts):
         """Puts together again what `cut` cut."""
         if self.apart:
             return ops.concatenate(parts, axis=-1)
-        (x,) = parts
-        return ops.reshape(x, (*ops.shape(x)[:-2], self.count * x.shape[-1]))
+        x = ops.swapaxes(parts[0], 0, 1)
+        return ops.reshape(x, (-1, self.count * x.shape[-1]))
+
+    def cut_vector(self, x):
+        """Cuts `(count * O,)` weights, which apply to all rows."""
+        width = x.shape[-1] // self.count
+        if self.apart:
+            return _slices(x, width)
+        return [ops.reshape(x, (self.count, 1, width))]
 
     def cut_kernel(self, kernel):
         """Cuts a `(count, I, O)` kernel for `matmul`."""
-        if self.each:
+        if self.apart:
             return [kernel[block] for block in range(self.count)]
         return [kernel]
 
     def matmul(self, parts, kernels):
         """Returns `x[g] @ kernel[g]` for every block g (item 1.2)."""
-        if self.apart:
-            return list(map(matmul, parts, kernels))
-        if self.each:
-            (x,) = parts
-            products = [
-                matmul(x[..., block, :], kernel)
-                for block, kernel in enumerate(kernels)
-            ]
-            return [ops.stack(products, axis=-2)]
-        return [ops.einsum("...gi,gio->...go", *parts, *kernels)]
+        return list(map(matmul, parts, kernels))
 
     def norm_silu(self, scale, parts, epsilon=1e-4):
         """Returns `functional.norm_silu` of all blocks together.
 
         Args:
-            scale: the norm's scale, cut.
+            scale: the norm's scale, from `cut_vector`.
             parts: features, cut.
             epsilon: float.
         """
-        axes = -1 if self.apart else (-2, -1)
+        axes = -1 if self.apart else (0, -1)
         width = sum(math.prod(own.shape) for own in scale)
         parts32 = [ops.cast(part, "float32") for part in parts]
         squares = sum(
@@ -87,6 +83,13 @@ class Blocks:
 
 def block_dense(tensors, x):
     """Returns `x[g] @ kernel[g] + bias[g]` for every block g (item 1.2)."""
-    blocks = Blocks(tensors["kernel"].shape[0])
+    rows = ops.reshape(x, (-1, x.shape[-1]))
+    blocks = Blocks(tensors["kernel"].shape[0], rows.shape[0])
     kernels = blocks.cut_kernel(tensors["kernel"])
-    return blocks.join(blocks.matmul(blocks.cut(x), kernels)) + tensors["bias"]
+    y = blocks.join(blocks.matmul(blocks.cut(rows), kernels)) + tensors["bias"]
+    return ops.reshape(y, (*ops.shape(x)[:-1], y.shape[-1]))
+
+
+def _slices(x, width):
+    starts = range(0, x.shape[-1], width)
+    return [x[..., start : start + width] for start in starts]

@@ -1,5 +1,7 @@
 """Loops with layers, and the products that make their gradients."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -107,27 +109,29 @@ def test_gradient_of_one_product_by_hand():
     np.testing.assert_allclose(gradient[:, 0], X.sum((0, 1)), rtol=1e-5)
 
 
-def test_batched_kernels_may_be_used_in_any_way():
-    """GPUs multiply all blocks at once."""
+def test_batched_kernels_have_the_gradients_of_scan():
     kernels = np.stack([RECURRENT, RECURRENT.T])
+    start = np.stack([START, START[::-1]], axis=1)
 
-    def total(kernels, loop):
+    def total(kernels, deferred):
         def step(layers, carry, _):
-            both = ops.einsum("ni,gio->no", carry, layers["w"]["kernel"])
-            return ops.tanh(both), ops.sum(both)
+            blocks = ops.swapaxes(carry, 0, 1)  # (blocks, rows, features)
+            blocks = ops.tanh(matmul(blocks, layers["w"]["kernel"]))
+            return ops.swapaxes(blocks, 0, 1), ops.sum(blocks)
 
         layers = {"w": {"kernel": kernels}}
-        if loop is scan:
-            last, _ = scan(
-                lambda *args: step(layers, *args), ops.array(START), None, 3
-            )
+        carry = ops.convert_to_tensor(start)
+        if deferred:
+            last, sums = scan_layers(step, layers, carry, None, 3)
         else:
-            last, _ = loop(step, layers, ops.array(START), None, 3)
-        return ops.sum(last)
+            last, sums = scan(
+                lambda *args: step(layers, *args), carry, None, 3
+            )
+        return ops.sum(last**2) + ops.sum(sums)
 
     actual, expected = (
-        gradients(lambda kernels, loop=loop: total(kernels, loop), kernels)
-        for loop in (scan_layers, scan)
+        gradients(functools.partial(total, deferred=deferred), kernels)
+        for deferred in (True, False)
     )
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
 
