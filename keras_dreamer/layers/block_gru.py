@@ -1,6 +1,7 @@
 """Block-diagonal GRU, the sequence model of the RSSM."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
@@ -14,6 +15,8 @@ from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import linear
 from keras_dreamer.layers.rms_norm import RMSNorm
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -56,7 +59,14 @@ class BlockGRU(FunctionalLayer):
     (3, 16)
     """
 
-    def __init__(self, deter, hidden, blocks=8, seed=None, **kwargs):
+    def __init__(
+        self,
+        deter: int,
+        hidden: int,
+        blocks: int = 8,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.deter = deter
         self.hidden = hidden
@@ -72,7 +82,7 @@ class BlockGRU(FunctionalLayer):
         self.mix_norm = RMSNorm(**own)
         self.gates = BlockDense(3 * deter, blocks, seed=seeds[4], **own)
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         named = {}
         for index in range(3):
             named[f"dynin{index}"] = self.embeddings[index]
@@ -82,7 +92,9 @@ class BlockGRU(FunctionalLayer):
         named["dyngru"] = self.gates
         return named
 
-    def build(self, deter_shape, stoch_shape, action_shape):
+    def build(
+        self, deter_shape: Shape, stoch_shape: Shape, action_shape: Shape
+    ) -> None:
         shapes = (deter_shape, stoch_shape, action_shape)
         for index, shape in enumerate(shapes):
             self.embeddings[index].build(shape)
@@ -93,16 +105,24 @@ class BlockGRU(FunctionalLayer):
         self.mix_norm.build((*batch, self.deter))
         self.gates.build((*batch, self.deter))
 
-    def call(self, deter, stoch, action):
+    def call(self, deter: Tensor, stoch: Tensor, action: Tensor) -> Tensor:
         return self.apply(self.tensors(), deter, stoch, action)
 
-    def apply(self, tensors, deter, stoch, action):
+    def apply(
+        self,
+        tensors: dict[str, Any],
+        deter: Tensor,
+        stoch: Tensor,
+        action: Tensor,
+    ) -> Tensor:
         tensors = self.prepare(tensors, math.prod(deter.shape[:-1]))
         return self.step(
             tensors, deter, stoch, self.embed_action(tensors, action)
         )
 
-    def prepare(self, tensors, rows):
+    def prepare(
+        self, tensors: dict[str, Any], rows: int | None
+    ) -> dict[str, Any]:
         """Cuts the weights of the block layers for use in a loop.
 
         The three embeddings enter every block, so that their share of
@@ -129,13 +149,19 @@ class BlockGRU(FunctionalLayer):
             },
         }
 
-    def embed_action(self, tensors, action):
+    def embed_action(self, tensors: dict[str, Any], action: Tensor) -> Tensor:
         """Embeds `(..., actions)` encoded actions, `(..., hidden)`."""
         limit = ops.stop_gradient(ops.maximum(1.0, ops.abs(action)))
         action = action / ops.cast(limit, action.dtype)
         return hidden(tensors["dynin2"], tensors["dynin2norm"], action)
 
-    def step(self, tensors, deter, stoch, action_embedding):
+    def step(
+        self,
+        tensors: dict[str, Any],
+        deter: Tensor,
+        stoch: Tensor,
+        action_embedding: Tensor,
+    ) -> Tensor:
         """Returns the next state, with what `prepare` returned."""
         projections = (
             dense(tensors["dynin0"], deter),
@@ -143,7 +169,13 @@ class BlockGRU(FunctionalLayer):
         )
         return self.advance(tensors, deter, projections, action_embedding)
 
-    def advance(self, tensors, deter, projections, action_embedding):
+    def advance(
+        self,
+        tensors: dict[str, Any],
+        deter: Tensor,
+        projections: tuple[Tensor, Tensor],
+        action_embedding: Tensor,
+    ) -> Tensor:
         """Continues from `dynin0` of `deter` and `dynin1` of the latents."""
         embeddings = [
             norm_silu(tensors[f"dynin{index}norm"], projection)
@@ -161,10 +193,12 @@ class BlockGRU(FunctionalLayer):
             list(map(_gated, gates, tensors["gates"]["bias"], deter))
         )
 
-    def compute_output_shape(self, deter_shape, stoch_shape, action_shape):
+    def compute_output_shape(
+        self, deter_shape: Shape, stoch_shape: Shape, action_shape: Shape
+    ) -> Shape:
         return deter_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "deter": self.deter,
