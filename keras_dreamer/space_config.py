@@ -2,12 +2,14 @@
 
 import collections
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 
-def to_config(space):
+def to_config(space: spaces.Space) -> dict[str, Any]:
     """Describes a space by JSON types only.
 
     Args:
@@ -28,7 +30,7 @@ def to_config(space):
     )
 
 
-def from_config(config):
+def from_config(config: Mapping[str, Any]) -> spaces.Space:
     """Builds the space that `to_config` described.
 
     Args:

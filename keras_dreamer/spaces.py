@@ -9,6 +9,7 @@ continuous (float32) or discrete (int32, counted from 0).
 import dataclasses
 import math
 import operator
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -35,32 +36,32 @@ class Leaf:
     sizes: tuple[int, ...] = ()
 
     @property
-    def discrete(self):
+    def discrete(self) -> bool:
         """Whether the entry holds classes."""
         return self.kind == "discrete"
 
     @property
-    def classes(self):
+    def classes(self) -> int:
         """Largest number of classes of a variable, 0 when continuous."""
         return max(self.sizes, default=0)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Number of scalars or variables in one time step."""
         return math.prod(self.shape)
 
     @property
-    def width(self):
+    def width(self) -> int:
         """Number of encoded features: one per scalar, or one-hot classes."""
         return self.size * self.classes if self.discrete else self.size
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """Name of the dtype inside the model."""
         return "int32" if self.discrete else "float32"
 
 
-def leaves(space, name):
+def leaves(space: spaces.Space, name: str) -> dict[str, Leaf]:
     """Lists the flat entries of a space.
 
     `Box` of floats or integers is continuous. `Discrete`, `MultiDiscrete`,
@@ -91,7 +92,9 @@ def leaves(space, name):
     return dict(sorted(found.items()))
 
 
-def to_model(space, value, name, lead=1):
+def to_model(
+    space: spaces.Space, value: Any, name: str, lead: int = 1
+) -> dict[str, np.ndarray]:
     """Turns values of an environment into what the model stores and sees.
 
     Continuous entries are cast to float32, discrete ones count from 0 as
@@ -114,7 +117,9 @@ def to_model(space, value, name, lead=1):
     }
 
 
-def from_model(space, values, name):
+def from_model(
+    space: spaces.Space, values: dict[str, np.ndarray], name: str
+) -> Any:
     """Turns samples of the policy into actions of an environment.
 
     Continuous entries are clipped to [-1, 1] and scaled to the bounds of the
@@ -205,7 +210,7 @@ def _build(space, key, function):
     return function(key, space)
 
 
-def is_discrete(space):
+def is_discrete(space: spaces.Space) -> bool:
     """Tells whether an entry of a space holds classes."""
     if isinstance(space, spaces.Box):
         return space.dtype.kind == "b"
@@ -213,7 +218,7 @@ def is_discrete(space):
     return isinstance(space, kinds)
 
 
-def start(space):
+def start(space: spaces.Space) -> int | np.int64 | np.ndarray:
     """Returns the number of the first class, an int or an array."""
     kinds = spaces.Discrete, spaces.MultiDiscrete
     return np.int64(space.start) if isinstance(space, kinds) else 0
@@ -230,7 +235,12 @@ def _sizes(space):
 def _leaf(space, key, name):
     where = f"{name} entry {key!r}"
     if not (isinstance(space, spaces.Box) or is_discrete(space)):
-        raise ValueError(_unsupported(space, where))
+        raise ValueError(
+            f"The {where} needs to be a Box, Discrete, MultiDiscrete, "
+            f"MultiBinary, Dict or Tuple. Received: {type(space).__name__}, "
+            f"{space}. Convert it to one of these in a "
+            "`gymnasium.ObservationWrapper`, or remove it."
+        )
     if 0 in space.shape:
         raise ValueError(
             f"The {where} needs at least one element. Received: "
@@ -245,14 +255,6 @@ def _leaf(space, key, name):
             "another dtype or a flat shape if it is none, or drop the key."
         )
     return Leaf(key, "continuous", space.shape)
-
-
-def _unsupported(space, where):
-    return (
-        f"The {where} needs to be a Box, Discrete, MultiDiscrete, MultiBinary, "
-        f"Dict or Tuple. Received: {type(space).__name__}, {space}. Convert it "
-        "to one of these in a `gymnasium.ObservationWrapper`, or remove it."
-    )
 
 
 def _to_model(space, array, key, lead):
@@ -286,11 +288,9 @@ def _scale(space, values):
     low = np.where(bounded, space.low, -1).astype("float64")
     high = np.where(bounded, space.high, 1).astype("float64")
     scaled = np.where(bounded, (1 - share) * low + share * high, values)
-    scaled = np.clip(
-        scaled,
-        np.where(space.bounded_below, space.low, -np.inf),
-        np.where(space.bounded_above, space.high, np.inf),
-    )
+    lowest = np.where(space.bounded_below, space.low, -np.inf)
+    highest = np.where(space.bounded_above, space.high, np.inf)
+    scaled = np.clip(scaled, lowest, highest)
     if space.dtype.kind in "iu":
         scaled = np.rint(scaled)
     # Ends are copied from the bounds: float64 cannot hold all large integers.

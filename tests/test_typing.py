@@ -7,8 +7,17 @@ import pathlib
 import pytest
 
 import keras_dreamer as kd
+from keras_dreamer import distributions
+from keras_dreamer.layers import rssm
 from keras_dreamer.models import dreamer
 
+# The parts of the agent. Types of `RSSM` stand in a stub.
+PARTS = [
+    getattr(module, name)
+    for module in (distributions, kd.layers, kd.losses)
+    for name in module.__all__
+    if name != "RSSM"
+]
 ANNOTATED = [
     kd.Config,
     kd.Driver,
@@ -27,26 +36,55 @@ ANNOTATED = [
     kd.replay.Replay,
     kd.replay.ReplayDataset,
     kd.resume,
+    kd.spaces.Leaf,
+    kd.spaces.from_config,
+    kd.spaces.from_model,
+    kd.spaces.leaves,
+    kd.spaces.to_config,
+    kd.spaces.to_model,
+    *PARTS,
     *(
         getattr(kd.callbacks, name)
         for name in kd.callbacks.__all__
         if name not in ("Progress", "Resumable")  # They take nothing.
     ),
 ]
-STUB = pathlib.Path(dreamer.__file__).with_suffix(".pyi")
+STUBS = [
+    pathlib.Path(module.__file__).with_suffix(".pyi")
+    for module in (dreamer, rssm)
+]
 
 
-@pytest.mark.parametrize("public", ANNOTATED)
-def test_arguments_are_annotated(public):
-    function = public.__init__ if inspect.isclass(public) else public
+def unannotated(function):
+    """Returns what `function` takes of no type, and "return" without one."""
     signature = inspect.signature(function)
-    assert signature.return_annotation is not inspect.Signature.empty
     bare = [
         name
         for name, parameter in signature.parameters.items()
         if parameter.annotation is inspect.Parameter.empty and name != "self"
     ]
-    assert not bare, f"{public.__name__} takes {bare} of no type."
+    if signature.return_annotation is inspect.Signature.empty:
+        bare.append("return")
+    return bare
+
+
+@pytest.mark.parametrize("public", ANNOTATED)
+def test_arguments_are_annotated(public):
+    function = public.__init__ if inspect.isclass(public) else public
+    bare = unannotated(function)
+    assert not bare, f"{public.__name__} has no types of {bare}."
+
+
+@pytest.mark.parametrize("part", [*filter(inspect.isclass, PARTS)])
+def test_methods_of_parts_are_annotated(part):
+    bare = {
+        name: unannotated(getattr(part, name))
+        for owner in part.__mro__
+        if owner.__module__.startswith("keras_dreamer.")
+        for name in vars(owner)
+        if inspect.isroutine(getattr(part, name)) and not name.startswith("_")
+    }
+    assert not any(bare.values()), f"{part.__name__} lacks types: {bare}."
 
 
 def functions(path):
@@ -67,5 +105,6 @@ def functions(path):
     }
 
 
-def test_stub_of_dreamer_has_its_signatures():
-    assert functions(STUB) == functions(STUB.with_suffix(".py"))
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.stem)
+def test_stub_has_the_signatures_of_its_module(stub):
+    assert functions(stub) == functions(stub.with_suffix(".py"))

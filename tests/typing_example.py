@@ -6,6 +6,7 @@ from typing import assert_type
 import numpy as np
 
 import keras_dreamer as kd
+from keras_dreamer.distributions import Categorical
 
 envs = kd.envs.make(
     "dmc:walker_walk", num_envs=16, action_repeat=2, seed=0, mode="process"
@@ -45,9 +46,32 @@ assert_type(returns.mean(), Any)
 kd.configure_runtime(cache=None)
 optimizer = kd.optimizers.LaProp(learning_rate=1e-4, warmup=0)
 
+# The parts of the agent, on their own.
+leaves = kd.spaces.leaves(envs.single_observation_space, "observation")
+assert_type(leaves, dict[str, kd.spaces.Leaf])
+values = kd.spaces.to_model(envs.single_action_space, action, "action")
+assert_type(values, dict[str, np.ndarray])
+encoder = kd.layers.Encoder(leaves, layers=2, units=64, dtype="float32")
+assert_type(encoder.compute_output_shape({"x": (None, 3)})[-1], int | None)
+rssm = kd.layers.RSSM(deter=64, hidden=32, stoch=4, classes=4, seed=0)
+deter, stoch = rssm.initial(batch_size=2)
+logits = rssm.prior(rssm.tensors(), deter)
+assert_type(rssm.latents(logits), Categorical)
+head = kd.layers.TwoHotHead(layers=1, units=64)
+reward = head.distribution(head(encoder({"x": np.zeros((2, 3))})))
+assert_type(reward, kd.losses.TwoHot)
+loss = kd.losses.value_loss(reward, np.ones(2), np.ones(2), slow_scale=1.0)
+assert_type(loss + 1.0, Any)
+
 # What mypy must find wrong.
 kd.Config(recipe=1)  # type: ignore[arg-type]
 kd.envs.make("gym:Pendulum-v1", num_envs="2")  # type: ignore[arg-type]
 kd.evaluate(model, envs, episodes="20")  # type: ignore[arg-type]
 kd.callbacks.SlowCritic("fast")  # type: ignore[arg-type]
 driver.advance("all")  # type: ignore[arg-type]
+kd.layers.BlockGRU(64, hidden="32")  # type: ignore[arg-type]
+kd.layers.Encoder(["x"])  # type: ignore[arg-type]
+kd.layers.RSSM(unimix="1%")  # type: ignore[arg-type]
+kd.losses.symexp_bins("255")  # type: ignore[arg-type]
+kd.losses.value_loss(loss, loss, loss, "1")  # type: ignore[arg-type]
+kd.spaces.leaves(leaves, "action")  # type: ignore[arg-type]

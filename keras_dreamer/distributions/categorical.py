@@ -2,9 +2,11 @@
 
 import numpy as np
 from keras import ops
+from numpy.typing import ArrayLike
 
 from keras_dreamer.backend import on_cpu
 from keras_dreamer.distributions.normal import sum_event
+from keras_dreamer.tensor import Tensor
 
 _NEVER = -1e9  # Logit of a class that a variable does not have.
 
@@ -30,7 +32,13 @@ class Categorical:
             sequence of ints of the event's shape.
     """
 
-    def __init__(self, logits, unimix=0.0, event_ndim=0, sizes=None):
+    def __init__(
+        self,
+        logits: Tensor,
+        unimix: float = 0.0,
+        event_ndim: int = 0,
+        sizes: ArrayLike | None = None,
+    ) -> None:
         logits = ops.cast(logits, "float32")
         classes = logits.shape[-1]
         uniform = np.float32(1.0 / classes)
@@ -52,7 +60,7 @@ class Categorical:
             self.log_probs = ops.log_softmax(logits, axis=-1)
             self.probs = ops.exp(self.log_probs)
 
-    def sample(self, noise):
+    def sample(self, noise: Tensor | None) -> Tensor:
         """Samples class indices by inverting the cumulative distribution.
 
         Args:
@@ -69,11 +77,11 @@ class Categorical:
         below = ops.cast(noise[..., None] >= cumulative, "int32")
         return ops.minimum(ops.sum(below, axis=-1), self.last)
 
-    def mode(self):
+    def mode(self) -> Tensor:
         """Returns the most probable classes, `(..., *event)` int32."""
         return ops.cast(ops.argmax(self.probs, axis=-1), "int32")
 
-    def straight_through(self, index):
+    def straight_through(self, index: Tensor) -> Tensor:
         """One-hot encodes samples; gradients pass on to `probs`.
 
         Args:
@@ -85,21 +93,21 @@ class Categorical:
         passed = self.probs - ops.stop_gradient(self.probs)
         return self.one_hot(index) + passed
 
-    def one_hot(self, index):
+    def one_hot(self, index: Tensor) -> Tensor:
         """One-hot encodes samples, `(..., *event, C)` float32."""
         return ops.one_hot(index, self.probs.shape[-1], dtype="float32")
 
-    def log_prob(self, index):
+    def log_prob(self, index: Tensor) -> Tensor:
         """Returns the log-probability of `index`, `(...)`, in nats."""
         log_prob = ops.sum(self.one_hot(index) * self.log_probs, axis=-1)
         return sum_event(log_prob, self.event_ndim)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """Returns the entropy, `(...)`, in nats."""
         entropy = -ops.sum(self.probs * self.log_probs, axis=-1)
         return sum_event(entropy, self.event_ndim)
 
-    def kl(self, other):
+    def kl(self, other: "Categorical") -> Tensor:
         """Returns the divergence KL(self || other), `(...)`, in nats."""
         ratio = self.log_probs - other.log_probs
         kl = ops.sum(self.probs * ratio, axis=-1)

@@ -4,6 +4,8 @@ import math
 
 from keras import ops
 
+from keras_dreamer.tensor import Tensor
+
 
 class Normal:
     """Independent normals over the last `event_ndim` axes.
@@ -20,20 +22,20 @@ class Normal:
         event_ndim: int. Number of event axes, summed over.
     """
 
-    def __init__(self, mean, std, event_ndim):
+    def __init__(self, mean: Tensor, std: Tensor, event_ndim: int) -> None:
         self.mean = mean
         self.std = std
         self.event_ndim = event_ndim
 
-    def sample(self, noise):
+    def sample(self, noise: Tensor) -> Tensor:
         """Returns `mean + noise * std`, `(..., *event)`."""
         return self.mean + noise * self.std
 
-    def mode(self):
+    def mode(self) -> Tensor:
         """Returns the mean, `(..., *event)`."""
         return self.mean
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         """Returns the log-density of `value`, `(...)`, in nats."""
         scaled = (value - self.mean) / self.std
         log_prob = (
@@ -43,7 +45,7 @@ class Normal:
         )
         return sum_event(log_prob, self.event_ndim)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """Returns the differential entropy, `(...)`, in nats."""
         entropy = 0.5 * math.log(2 * math.pi * math.e) + ops.log(self.std)
         return sum_event(entropy, self.event_ndim)

@@ -1,10 +1,14 @@
 """Block-diagonal dense layer, the projection inside the RSSM's recurrence."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_dreamer.layers.blocks import block_dense
 from keras_dreamer.layers.initializers import FanInTruncatedNormal
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -37,7 +41,9 @@ class BlockDense(keras.layers.Layer):
     (3, 6)
     """
 
-    def __init__(self, units, blocks, seed=None, **kwargs):
+    def __init__(
+        self, units: int, blocks: int, seed: int | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         if units % blocks:
             raise ValueError(
@@ -49,7 +55,7 @@ class BlockDense(keras.layers.Layer):
         self.blocks = blocks
         self.seed = seed
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         features = input_shape[-1]
         if features % self.blocks:
             raise ValueError(
@@ -70,17 +76,17 @@ class BlockDense(keras.layers.Layer):
             name="bias", shape=(self.units,), initializer="zeros"
         )
 
-    def call(self, inputs):
+    def call(self, inputs: Tensor) -> Tensor:
         tensors = {
             "kernel": ops.cast(self.kernel, inputs.dtype),
             "bias": ops.cast(self.bias, inputs.dtype),
         }
         return block_dense(tensors, inputs)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         return {
             **config,

@@ -1,5 +1,7 @@
 """Block-diagonal GRU, the sequence model of the RSSM."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -12,6 +14,8 @@ from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import linear
 from keras_dreamer.layers.rms_norm import RMSNorm
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -54,7 +58,14 @@ class BlockGRU(FunctionalLayer):
     (3, 16)
     """
 
-    def __init__(self, deter, hidden, blocks=8, seed=None, **kwargs):
+    def __init__(
+        self,
+        deter: int,
+        hidden: int,
+        blocks: int = 8,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.deter = deter
         self.hidden = hidden
@@ -70,7 +81,7 @@ class BlockGRU(FunctionalLayer):
         self.mix_norm = RMSNorm(**own)
         self.gates = BlockDense(3 * deter, blocks, seed=seeds[4], **own)
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         named = {}
         for index in range(3):
             named[f"dynin{index}"] = self.embeddings[index]
@@ -80,7 +91,9 @@ class BlockGRU(FunctionalLayer):
         named["dyngru"] = self.gates
         return named
 
-    def build(self, deter_shape, stoch_shape, action_shape):
+    def build(
+        self, deter_shape: Shape, stoch_shape: Shape, action_shape: Shape
+    ) -> None:
         shapes = (deter_shape, stoch_shape, action_shape)
         for index, shape in enumerate(shapes):
             self.embeddings[index].build(shape)
@@ -91,10 +104,16 @@ class BlockGRU(FunctionalLayer):
         self.mix_norm.build((*batch, self.deter))
         self.gates.build((*batch, self.deter))
 
-    def call(self, deter, stoch, action):
+    def call(self, deter: Tensor, stoch: Tensor, action: Tensor) -> Tensor:
         return self.apply(self.tensors(), deter, stoch, action)
 
-    def apply(self, tensors, deter, stoch, action):
+    def apply(
+        self,
+        tensors: dict[str, Any],
+        deter: Tensor,
+        stoch: Tensor,
+        action: Tensor,
+    ) -> Tensor:
         shape = ops.shape(deter)
         deter, stoch, action = (
             ops.reshape(x, (-1, x.shape[-1])) for x in (deter, stoch, action)
@@ -103,7 +122,9 @@ class BlockGRU(FunctionalLayer):
         embedding = self.embed_action(tensors, action)
         return ops.reshape(self.step(tensors, deter, stoch, embedding), shape)
 
-    def prepare(self, tensors, rows):
+    def prepare(
+        self, tensors: dict[str, Any], rows: int | None
+    ) -> dict[str, Any]:
         """Cuts the weights of the block layers for use in a loop.
 
         The three embeddings enter every block, so that their share of
@@ -130,13 +151,19 @@ class BlockGRU(FunctionalLayer):
             },
         }
 
-    def embed_action(self, tensors, action):
+    def embed_action(self, tensors: dict[str, Any], action: Tensor) -> Tensor:
         """Embeds `(..., actions)` encoded actions, `(..., hidden)`."""
         limit = ops.stop_gradient(ops.maximum(1.0, ops.abs(action)))
         action = action / ops.cast(limit, action.dtype)
         return hidden(tensors["dynin2"], tensors["dynin2norm"], action)
 
-    def step(self, tensors, deter, stoch, action_embedding):
+    def step(
+        self,
+        tensors: dict[str, Any],
+        deter: Tensor,
+        stoch: Tensor,
+        action_embedding: Tensor,
+    ) -> Tensor:
         """Returns the next state, with what `prepare` returned."""
         projections = (
             dense(tensors["dynin0"], deter),
@@ -144,7 +171,13 @@ class BlockGRU(FunctionalLayer):
         )
         return self.advance(tensors, deter, projections, action_embedding)
 
-    def advance(self, tensors, deter, projections, action_embedding):
+    def advance(
+        self,
+        tensors: dict[str, Any],
+        deter: Tensor,
+        projections: tuple[Tensor, Tensor],
+        action_embedding: Tensor,
+    ) -> Tensor:
         """Continues from `dynin0` of `deter` and `dynin1` of the latents."""
         embeddings = [
             norm_silu(tensors[f"dynin{index}norm"], projection)
@@ -162,10 +195,12 @@ class BlockGRU(FunctionalLayer):
             list(map(_gated, gates, tensors["gates"]["bias"], deter))
         )
 
-    def compute_output_shape(self, deter_shape, stoch_shape, action_shape):
+    def compute_output_shape(
+        self, deter_shape: Shape, stoch_shape: Shape, action_shape: Shape
+    ) -> Shape:
         return deter_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "deter": self.deter,

@@ -1,6 +1,8 @@
 """Head for continuous actions: a normal with bounded mean and width."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -10,6 +12,8 @@ from keras_dreamer.layers.float32_layer import Float32Layer
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import linear
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -48,13 +52,13 @@ class BoundedNormal(Float32Layer):
 
     def __init__(
         self,
-        shape,
-        minstd=0.1,
-        maxstd=1.0,
-        outscale=0.01,
-        seed=None,
-        **kwargs,
-    ):
+        shape: Sequence[int],
+        minstd: float = 0.1,
+        maxstd: float = 1.0,
+        outscale: float = 0.01,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if not 0.0 < minstd <= maxstd:
             raise ValueError(
@@ -72,14 +76,16 @@ class BoundedNormal(Float32Layer):
         self.mean_layer = linear(width, outscale, first, self.dtype_policy)
         self.std_layer = linear(width, outscale, last, self.dtype_policy)
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         return {"mean": self.mean_layer, "stddev": self.std_layer}
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         self.mean_layer.build(input_shape)
         self.std_layer.build(input_shape)
 
-    def apply(self, tensors, inputs):
+    def apply(
+        self, tensors: dict[str, Any], inputs: Tensor
+    ) -> tuple[Tensor, Tensor]:
         mean = ops.tanh(dense(tensors["mean"], inputs))
         std = ops.sigmoid(dense(tensors["stddev"], inputs) + 2.0)
         std = (self.maxstd - self.minstd) * std + self.minstd
@@ -88,15 +94,15 @@ class BoundedNormal(Float32Layer):
             ops.reshape(ops.cast(x, "float32"), shape) for x in (mean, std)
         )
 
-    def distribution(self, mean, std):
+    def distribution(self, mean: Tensor, std: Tensor) -> Normal:
         """Returns the `Normal` of what `call` returned."""
         return Normal(mean, std, len(self.shape))
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> tuple[Shape, Shape]:
         shape = (*input_shape[:-1], *self.shape)
         return shape, shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "shape": self.shape,

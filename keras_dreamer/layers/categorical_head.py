@@ -1,15 +1,19 @@
 """Head for discrete actions."""
 
 import math
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
+from numpy.typing import ArrayLike
 
 from keras_dreamer.distributions import Categorical
 from keras_dreamer.layers.float32_layer import Float32Layer
 from keras_dreamer.layers.functional import dense
 from keras_dreamer.layers.mlp import linear
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -43,7 +47,14 @@ class CategoricalHead(Float32Layer):
     (4, 2, 3)
     """
 
-    def __init__(self, sizes, unimix=0.01, outscale=0.01, seed=None, **kwargs):
+    def __init__(
+        self,
+        sizes: ArrayLike,
+        unimix: float = 0.01,
+        outscale: float = 0.01,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.sizes = np.asarray(sizes, "int32")
         if self.sizes.size == 0 or self.sizes.min() < 1:
@@ -58,27 +69,27 @@ class CategoricalHead(Float32Layer):
         width = math.prod(self.sizes.shape) * self.classes
         self.output_layer = linear(width, outscale, seed, self.dtype_policy)
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         return {"logits": self.output_layer}
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         self.output_layer.build(input_shape)
 
-    def apply(self, tensors, inputs):
+    def apply(self, tensors: dict[str, Any], inputs: Tensor) -> Tensor:
         logits = ops.cast(dense(tensors["logits"], inputs), "float32")
         shape = (*ops.shape(inputs)[:-1], *self.sizes.shape, self.classes)
         return ops.reshape(logits, shape)
 
-    def distribution(self, logits):
+    def distribution(self, logits: Tensor) -> Categorical:
         """Returns the `Categorical` of what `call` returned."""
         return Categorical(
             logits, self.unimix, len(self.sizes.shape), self.sizes
         )
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], *self.sizes.shape, self.classes)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "sizes": self.sizes.tolist(),

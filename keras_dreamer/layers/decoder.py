@@ -1,5 +1,8 @@
 """Decoder of vector observations."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -15,6 +18,9 @@ from keras_dreamer.layers.mlp import MLP
 from keras_dreamer.layers.mlp import linear
 from keras_dreamer.losses.world_model import categorical_nll
 from keras_dreamer.losses.world_model import symlog_mse
+from keras_dreamer.spaces import Leaf
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -49,8 +55,14 @@ class Decoder(Float32Layer):
     """
 
     def __init__(
-        self, leaves, layers=3, units=256, outscale=1.0, seed=None, **kwargs
-    ):
+        self,
+        leaves: Mapping[str, Leaf],
+        layers: int = 3,
+        units: int = 256,
+        outscale: float = 1.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.leaves = dict(leaves)
         self.outscale = outscale
@@ -62,26 +74,32 @@ class Decoder(Float32Layer):
             for (key, leaf), seed in zip(self.leaves.items(), rest, strict=True)
         }
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         heads = {
             key: {_output_name(leaf): self.outputs[key]}
             for key, leaf in self.leaves.items()
         }
         return {"mlp": self.mlp, "vec": heads}
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         self.mlp.build(input_shape)
         for head in self.outputs.values():
             head.build((*input_shape[:-1], self.mlp.units))
 
-    def apply(self, tensors, features):
+    def apply(
+        self, tensors: dict[str, Any], features: Tensor
+    ) -> dict[str, Tensor]:
         x = self.mlp.apply(tensors["mlp"], features)
         return {
             key: _decode(leaf, tensors["vec"][key][_output_name(leaf)], x)
             for key, leaf in self.leaves.items()
         }
 
-    def losses_of(self, predictions, observation):
+    def losses_of(
+        self,
+        predictions: Mapping[str, Tensor],
+        observation: Mapping[str, Tensor],
+    ) -> dict[str, Tensor]:
         """Returns the reconstruction loss of every key.
 
         Args:
@@ -105,13 +123,13 @@ class Decoder(Float32Layer):
                 )
         return losses
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> dict[str, Shape]:
         return {
             key: (*input_shape[:-1], *_output_shape(leaf))
             for key, leaf in self.leaves.items()
         }
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "leaves": leaves_to_config(self.leaves),
@@ -122,7 +140,7 @@ class Decoder(Float32Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "Decoder":
         leaves = leaves_from_config(config["leaves"])
         return cls(**{**config, "leaves": leaves})
 

@@ -1,6 +1,8 @@
 """Encoder of vector observations."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import keras
 
@@ -9,6 +11,8 @@ from keras_dreamer.layers.inputs import concat_inputs
 from keras_dreamer.layers.mlp import MLP
 from keras_dreamer.spaces import Leaf
 from keras_dreamer.symlog import symlog
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -43,7 +47,14 @@ class Encoder(FunctionalLayer):
     (2, 8)
     """
 
-    def __init__(self, leaves, layers=3, units=256, seed=None, **kwargs):
+    def __init__(
+        self,
+        leaves: Mapping[str, Leaf],
+        layers: int = 3,
+        units: int = 256,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         # Casting would round the observations before they are squashed.
         super().__init__(autocast=False, **kwargs)
         self.leaves = dict(leaves)
@@ -56,26 +67,28 @@ class Encoder(FunctionalLayer):
             dtype=self.dtype_policy,
         )
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         return self.mlp.named_layers()
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Mapping[str, Shape] | None = None) -> None:
         width = sum(leaf.width for leaf in self.leaves.values())
         self.mlp.build((None, width))
 
-    def apply(self, tensors, observation):
+    def apply(
+        self, tensors: dict[str, Any], observation: Mapping[str, Tensor]
+    ) -> Tensor:
         features = concat_inputs(
             self.leaves, observation, self.compute_dtype, symlog
         )
         return self.mlp.apply(tensors, features)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Mapping[str, Shape]) -> Shape:
         key, leaf = next(iter(self.leaves.items()))
         batch = input_shape[key]
         batch = batch[: len(batch) - len(leaf.shape)]
         return (*batch, self.mlp.units)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         config.pop("autocast", None)
         return {
@@ -87,7 +100,7 @@ class Encoder(FunctionalLayer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "Encoder":
         leaves = leaves_from_config(config["leaves"])
         return cls(**{**config, "leaves": leaves})
 

@@ -1,5 +1,7 @@
 """Layers whose mathematics is a pure function of their weights."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -17,29 +19,29 @@ class FunctionalLayer(keras.layers.Layer):
     that the path of a weight is also its name in official checkpoints.
     """
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         """Returns a nest of dicts: name -> layer."""
         raise NotImplementedError
 
-    def apply(self, tensors, *inputs):
+    def apply(self, tensors: dict[str, Any], *inputs: Any) -> Any:
         """Returns the outputs for the weights in `tensors`."""
         raise NotImplementedError
 
-    def tensors(self, stop_gradient=False):
+    def tensors(self, stop_gradient: bool = False) -> dict[str, Any]:
         """Returns the weights as a nest of tensors in the compute dtype."""
         fix = ops.stop_gradient if stop_gradient else ops.convert_to_tensor
         return _map_weights(
             self.named_layers(), lambda w: fix(_cast(w, self.compute_dtype))
         )
 
-    def named_weights(self):
+    def named_weights(self) -> dict[str, keras.Variable]:
         """Returns `{"part/weight": keras.Variable}` in a fixed order."""
         flat = {}
         nest = _map_weights(self.named_layers(), lambda weight: weight)
         _flatten(nest, "", flat)
         return flat
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         return self.apply(self.tensors(), inputs)
 
 

@@ -2,10 +2,14 @@
 
 import math
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
+
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -32,17 +36,19 @@ class FanInTruncatedNormal(keras.initializers.Initializer):
     (8, 4, 2)
     """
 
-    def __init__(self, scale=1.0, seed=None):
+    def __init__(self, scale: float = 1.0, seed: int | None = None) -> None:
         self.scale = scale
         self.seed = random.randrange(2**31) if seed is None else seed
 
-    def __call__(self, shape, dtype=None):
+    def __call__(
+        self, shape: Sequence[int], dtype: str | None = None
+    ) -> Tensor:
         fan_in = math.prod(shape[:-1])
         std = self.scale * 1.1368 * math.sqrt(1.0 / fan_in)
         values = _truncated_normal(np.random.default_rng(self.seed), shape)
         return ops.convert_to_tensor(std * values, dtype or "float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"scale": self.scale, "seed": self.seed}
 
 

@@ -1,5 +1,7 @@
 """Hidden layers of the encoder, the decoder and all heads."""
 
+from typing import Any
+
 import keras
 
 from keras_dreamer.layers.functional import FunctionalLayer
@@ -9,6 +11,8 @@ from keras_dreamer.layers.functional import norm_silu
 from keras_dreamer.layers.initializers import FanInTruncatedNormal
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.rms_norm import RMSNorm
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -40,13 +44,13 @@ class MLP(FunctionalLayer):
 
     def __init__(
         self,
-        layers,
-        units,
-        seed=None,
-        dense_name="linear{}",
-        norm_name="norm{}",
-        **kwargs,
-    ):
+        layers: int,
+        units: int,
+        seed: int | None = None,
+        dense_name: str = "linear{}",
+        norm_name: str = "norm{}",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if layers < 1:
             raise ValueError(
@@ -64,28 +68,28 @@ class MLP(FunctionalLayer):
         ]
         self.norms = [RMSNorm(dtype=self.dtype_policy) for _ in range(layers)]
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         named = {}
         for index, pair in enumerate(zip(self.denses, self.norms, strict=True)):
             named[self.dense_name.format(index)] = pair[0]
             named[self.norm_name.format(index)] = pair[1]
         return named
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         shape = input_shape
         for layer, norm in zip(self.denses, self.norms, strict=True):
             layer.build(shape)
             shape = (*shape[:-1], self.units)
             norm.build(shape)
 
-    def apply(self, tensors, x):
+    def apply(self, tensors: dict[str, Any], x: Tensor) -> Tensor:
         return self.finish(tensors, dense(self.first(tensors), x))
 
-    def first(self, tensors):
+    def first(self, tensors: dict[str, Any]) -> dict[str, Any]:
         """Returns the weights of the first dense layer."""
         return tensors[self.dense_name.format(0)]
 
-    def finish(self, tensors, x):
+    def finish(self, tensors: dict[str, Any], x: Tensor) -> Tensor:
         """Continues from the output of the first dense layer."""
         x = norm_silu(tensors[self.norm_name.format(0)], x)
         for index in range(1, self.layers):
@@ -94,10 +98,10 @@ class MLP(FunctionalLayer):
             x = hidden(dense_tensors, norm_tensors, x)
         return x
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "layers": self.layers,
@@ -116,14 +120,14 @@ class MLPHead(FunctionalLayer):
     elsewhere.
     """
 
-    def apply(self, tensors, inputs):
+    def apply(self, tensors: dict[str, Any], inputs: Tensor) -> Any:
         return self.finish(tensors, dense(self.first(tensors), inputs))
 
-    def first(self, tensors):
+    def first(self, tensors: dict[str, Any]) -> dict[str, Any]:
         """Returns the weights of the first dense layer."""
         return self.mlp.first(tensors["mlp"])
 
-    def finish(self, tensors, x):
+    def finish(self, tensors: dict[str, Any], x: Tensor) -> Any:
         """Returns the outputs, from the output of the first dense layer."""
         raise NotImplementedError
 

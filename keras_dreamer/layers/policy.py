@@ -1,8 +1,13 @@
 """The actor: an MLP with one head for each key of the action space."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import keras
 import numpy as np
 
+from keras_dreamer.distributions import Categorical
+from keras_dreamer.distributions import Normal
 from keras_dreamer.layers.bounded_normal import BoundedNormal
 from keras_dreamer.layers.categorical_head import CategoricalHead
 from keras_dreamer.layers.encoder import leaves_from_config
@@ -11,6 +16,9 @@ from keras_dreamer.layers.float32_layer import Float32Layer
 from keras_dreamer.layers.initializers import spread_seeds
 from keras_dreamer.layers.mlp import MLP
 from keras_dreamer.layers.mlp import MLPHead
+from keras_dreamer.spaces import Leaf
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -50,16 +58,16 @@ class Policy(MLPHead, Float32Layer):
 
     def __init__(
         self,
-        leaves,
-        layers=3,
-        units=256,
-        unimix=0.01,
-        minstd=0.1,
-        maxstd=1.0,
-        outscale=0.01,
-        seed=None,
-        **kwargs,
-    ):
+        leaves: Mapping[str, Leaf],
+        layers: int = 3,
+        units: int = 256,
+        unimix: float = 0.01,
+        minstd: float = 0.1,
+        maxstd: float = 1.0,
+        outscale: float = 0.01,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.leaves = dict(leaves)
         self.unimix = unimix
@@ -89,22 +97,24 @@ class Policy(MLPHead, Float32Layer):
             sizes, self.unimix, self.outscale, seed, dtype=self.dtype_policy
         )
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         return {"mlp": self.mlp, "head": dict(self.heads)}
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         self.mlp.build(input_shape)
         for head in self.heads.values():
             head.build((*input_shape[:-1], self.mlp.units))
 
-    def finish(self, tensors, x):
+    def finish(self, tensors: dict[str, Any], x: Tensor) -> dict[str, Any]:
         x = self.mlp.finish(tensors["mlp"], x)
         return {
             key: head.apply(tensors["head"][key], x)
             for key, head in self.heads.items()
         }
 
-    def distributions(self, outputs):
+    def distributions(
+        self, outputs: Mapping[str, Any]
+    ) -> dict[str, Normal | Categorical]:
         """Returns a dict of `Normal` and `Categorical` distributions."""
         return {
             key: head.distribution(*outputs[key])
@@ -113,14 +123,14 @@ class Policy(MLPHead, Float32Layer):
             for key, head in self.heads.items()
         }
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> dict[str, Any]:
         hidden = (*input_shape[:-1], self.mlp.units)
         return {
             key: head.compute_output_shape(hidden)
             for key, head in self.heads.items()
         }
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "leaves": leaves_to_config(self.leaves),
@@ -134,6 +144,6 @@ class Policy(MLPHead, Float32Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "Policy":
         leaves = leaves_from_config(config["leaves"])
         return cls(**{**config, "leaves": leaves})

@@ -1,8 +1,12 @@
 """Root mean square normalisation with float32 statistics and scale."""
 
+from typing import Any
+
 import keras
 
 from keras_dreamer.layers import functional
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -32,11 +36,11 @@ class RMSNorm(keras.layers.Layer):
     (2, 4)
     """
 
-    def __init__(self, epsilon=1e-4, **kwargs):
+    def __init__(self, epsilon: float = 1e-4, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.epsilon = epsilon
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         self.scale = self.add_weight(
             name="scale",
             shape=(input_shape[-1],),
@@ -45,11 +49,11 @@ class RMSNorm(keras.layers.Layer):
             autocast=False,
         )
 
-    def call(self, inputs):
+    def call(self, inputs: Tensor) -> Tensor:
         return functional.rms_norm({"scale": self.scale}, inputs, self.epsilon)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return input_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "epsilon": self.epsilon}

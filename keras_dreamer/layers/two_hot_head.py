@@ -1,5 +1,7 @@
 """Head for rewards and values: two-hot regression on symexp bins."""
 
+from typing import Any
+
 import keras
 
 from keras_dreamer.layers.functional import dense
@@ -9,6 +11,8 @@ from keras_dreamer.layers.mlp import MLPHead
 from keras_dreamer.layers.mlp import linear
 from keras_dreamer.losses.two_hot import TwoHot
 from keras_dreamer.losses.two_hot import symexp_bins
+from keras_dreamer.tensor import Shape
+from keras_dreamer.tensor import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_dreamer")
@@ -43,8 +47,14 @@ class TwoHotHead(MLPHead):
     """
 
     def __init__(
-        self, layers=1, units=256, bins=255, outscale=0.0, seed=None, **kwargs
-    ):
+        self,
+        layers: int = 1,
+        units: int = 256,
+        bins: int = 255,
+        outscale: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.bins = bins
         self.outscale = outscale
@@ -54,25 +64,25 @@ class TwoHotHead(MLPHead):
         self.mlp = MLP(layers, units, first, dtype=self.dtype_policy)
         self.output_layer = linear(bins, outscale, last, self.dtype_policy)
 
-    def named_layers(self):
+    def named_layers(self) -> dict[str, Any]:
         return {"mlp": self.mlp, "head": {"logits": self.output_layer}}
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         self.mlp.build(input_shape)
         self.output_layer.build((*input_shape[:-1], self.mlp.units))
 
-    def finish(self, tensors, x):
+    def finish(self, tensors: dict[str, Any], x: Tensor) -> Tensor:
         x = self.mlp.finish(tensors["mlp"], x)
         return dense(tensors["head"]["logits"], x)
 
-    def distribution(self, logits):
+    def distribution(self, logits: Tensor) -> TwoHot:
         """Returns the `TwoHot` distribution of `(..., bins)` logits."""
         return TwoHot(logits, self.bin_values)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.bins)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "layers": self.mlp.layers,

@@ -1,11 +1,22 @@
 """Losses of the actor and the critic."""
 
+from collections.abc import Mapping
+
 from keras import ops
 
+from keras_dreamer.config import Config
 from keras_dreamer.losses.returns import lambda_returns
+from keras_dreamer.losses.two_hot import TwoHot
+from keras_dreamer.tensor import Tensor
 
 
-def policy_loss(log_prob, entropy, advantage, weight, entropy_scale):
+def policy_loss(
+    log_prob: Tensor,
+    entropy: Tensor,
+    advantage: Tensor,
+    weight: Tensor,
+    entropy_scale: float,
+) -> Tensor:
     """Reinforce with an entropy bonus, for every kind of action.
 
         -weight * (log_prob * advantage + entropy_scale * entropy)
@@ -27,7 +38,9 @@ def policy_loss(log_prob, entropy, advantage, weight, entropy_scale):
     return -weight * (log_prob * advantage + entropy_scale * entropy)
 
 
-def value_loss(value, target, slow_value, slow_scale):
+def value_loss(
+    value: TwoHot, target: Tensor, slow_value: Tensor, slow_scale: float
+) -> Tensor:
     """Regression on returns, pulled towards the slow critic's value.
 
         value.loss(target) + slow_scale * value.loss(slow_value)
@@ -47,7 +60,7 @@ def value_loss(value, target, slow_value, slow_scale):
     return value.loss(target) + slow_scale * value.loss(slow_value)
 
 
-def continuation_weights(cont, discount):
+def continuation_weights(cont: Tensor, discount: float) -> Tensor:
     """Discounted probability that a trajectory goes on through each step.
 
         weight[t] = discount ** t * prod(cont[: t + 1])
@@ -68,7 +81,14 @@ def continuation_weights(cont, discount):
     return ops.stack(weights, axis=1)
 
 
-def replay_value_loss(value, slow_value, batch, bootstrap, discount, config):
+def replay_value_loss(
+    value: TwoHot,
+    slow_value: Tensor,
+    batch: Mapping[str, Tensor],
+    bootstrap: Tensor,
+    discount: float,
+    config: Config,
+) -> Tensor:
     """Critic loss on replayed rewards, bootstrapped by imagined returns.
 
     Its features are not constants: it shapes the world model (item 2.16).

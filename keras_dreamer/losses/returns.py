@@ -2,8 +2,17 @@
 
 from keras import ops
 
+from keras_dreamer.tensor import Tensor
 
-def lambda_returns(reward, terminal, last, bootstrap, discount, lam):
+
+def lambda_returns(
+    reward: Tensor,
+    terminal: Tensor,
+    last: Tensor,
+    bootstrap: Tensor,
+    discount: float,
+    lam: float,
+) -> Tensor:
     """Bootstrapped λ-returns, computed backwards from the last step.
 
         R[L-1] = bootstrap[L-1]
@@ -38,7 +47,13 @@ def lambda_returns(reward, terminal, last, bootstrap, discount, lam):
     return ops.stack(returns[:0:-1], axis=1)
 
 
-def update_percentiles(low, high, returns, rate, percentiles):
+def update_percentiles(
+    low: Tensor,
+    high: Tensor,
+    returns: Tensor,
+    rate: float,
+    percentiles: tuple[float, float],
+) -> tuple[Tensor, Tensor]:
     """Moves the percentiles of the returns towards those of a batch.
 
         low  <- (1 - rate) * low  + rate * percentile(returns, percentiles[0])

@@ -3,8 +3,10 @@
 import numpy as np
 from keras import ops
 
+from keras_dreamer.tensor import Tensor
 
-def symexp_bins(count=255):
+
+def symexp_bins(count: int = 255) -> np.ndarray:
     """Returns bins spaced evenly in symlog space, exactly antisymmetric.
 
         bins = symexp(linspace(-20, 20, count)), mirrored at the middle bin 0
@@ -49,13 +51,13 @@ class TwoHot:
     (2,)
     """
 
-    def __init__(self, logits, bins):
+    def __init__(self, logits: Tensor, bins: np.ndarray) -> None:
         self.logits = ops.cast(logits, "float32")
         self.bins = ops.convert_to_tensor(bins, "float32")
         # Shared by both losses on the same logits.
         self.log_total = ops.logsumexp(self.logits, axis=-1)
 
-    def mean(self):
+    def mean(self) -> Tensor:
         """Returns the expected value, `(...)`, exactly 0 for equal logits.
 
         Mirrored bins are subtracted before they are multiplied and summed:
@@ -70,7 +72,7 @@ class TwoHot:
         mean = ops.matmul(pairs, self.bins[middle + 1 :])
         return mean / ops.sum(weights, axis=-1)
 
-    def loss(self, target):
+    def loss(self, target: Tensor) -> Tensor:
         """Returns the cross-entropy with the two-hot encoded target.
 
         Args:

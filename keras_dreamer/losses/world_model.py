@@ -1,12 +1,21 @@
 """Losses of the world model: reconstruction, continue, divergence."""
 
+from collections.abc import Callable
+
 from keras import ops
 
+from keras_dreamer.distributions.categorical import Categorical
 from keras_dreamer.distributions.normal import sum_event
 from keras_dreamer.symlog import symlog
+from keras_dreamer.tensor import Tensor
 
 
-def symlog_mse(prediction, target, event_ndim, available=None):
+def symlog_mse(
+    prediction: Tensor,
+    target: Tensor,
+    event_ndim: int,
+    available: Tensor | None = None,
+) -> Tensor:
     """Squared error in symlog space, summed over the features of a key.
 
         sum((prediction - symlog(target)) ** 2)
@@ -29,7 +38,9 @@ def symlog_mse(prediction, target, event_ndim, available=None):
     return _masked(sum_event(error, event_ndim), available)
 
 
-def categorical_nll(distribution, target, available=None):
+def categorical_nll(
+    distribution: Categorical, target: Tensor, available: Tensor | None = None
+) -> Tensor:
     """Negative log-likelihood of class indices, summed over the variables.
 
     Source: `embodied/jax/outs.py` of danijar/dreamerv3 at e3f0224; item 2.11.
@@ -46,7 +57,7 @@ def categorical_nll(distribution, target, available=None):
     return _masked(-distribution.log_prob(target), available)
 
 
-def binary_cross_entropy(logit, target):
+def binary_cross_entropy(logit: Tensor, target: Tensor) -> Tensor:
     """Cross-entropy of a Bernoulli variable with a soft label.
 
         -(target * log sigmoid(logit) + (1 - target) * log sigmoid(-logit))
@@ -64,7 +75,12 @@ def binary_cross_entropy(logit, target):
     return ops.softplus(logit) - target * logit
 
 
-def kl_losses(posterior, prior, make, free_nats):
+def kl_losses(
+    posterior: Tensor,
+    prior: Tensor,
+    make: Callable[[Tensor], Categorical],
+    free_nats: float,
+) -> tuple[tuple[Tensor, Tensor], tuple[Categorical, Categorical]]:
     """Dynamics and representation loss with free bits.
 
         dyn = max(KL(sg(posterior) || prior), free_nats)

@@ -124,9 +124,7 @@ def test_batched_kernels_have_the_gradients_of_scan():
         if deferred:
             last, sums = scan_layers(step, layers, carry, None, 3)
         else:
-            last, sums = scan(
-                lambda *args: step(layers, *args), carry, None, 3
-            )
+            last, sums = scan(lambda *args: step(layers, *args), carry, None, 3)
         return ops.sum(last**2) + ops.sum(sums)
 
     actual, expected = (
