@@ -112,6 +112,7 @@ def _learn(nets, tensors, dream, goals, config):
 
 
 def _transposed(layer):
+    """Returns the arguments of `known_dense`, of which gradients are summed."""
     return ops.transpose(layer["kernel"]), layer["bias"]
 
 
