@@ -94,7 +94,9 @@ def measure(case):
         callbacks=[*callbacks[:-1], record],
         verbose=0,
     )
-    return [{**describe(model), **summarise(record.rows)}]
+    # The place of the results is no part of them.
+    file = {"csv": record.path.name}
+    return [{**describe(model), **summarise(record.rows), **file}]
 
 
 def summarise(rows):

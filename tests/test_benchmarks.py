@@ -137,6 +137,7 @@ def test_long_writes_a_line_every_so_many_updates(case, tmp_path):
     task = {**case, "envs": 2, "updates": 6, "every": 2, "csv": str(path)}
     [row] = long.measure(task)
     assert_positive(row, "first_ms", "last_ms", "first_mb", "last_mb")
+    assert row["csv"] == "long.csv"
     with path.open() as file:
         lines = list(csv.DictReader(file))
     assert [line["update"] for line in lines] == ["2", "4", "6"]
@@ -178,7 +179,7 @@ ENTRY %main (x: f32[4]) -> f32[4] {
   %x = f32[4]{0} parameter(0)
   %zero = s32[] constant(0)
   %t = (s32[], f32[4]{0}) tuple(%zero, %x)
-  %loop = (s32[], f32[4]{0}) while(%t), condition=%condition.1, \
+  %loop = (s32[], /*index=1*/f32[4]{0}) while(%t), condition=%condition.1, \
 body=%body.1, backend_config={"known_trip_count":{"n":"7"}}
   %y = f32[4]{0} get-tuple-element(%loop), index=1
   %one = f32[4]{0} conditional(%zero, %y, %y), \
