@@ -68,14 +68,14 @@ class UntilSolved(kd.callbacks.Resumable, keras.callbacks.Callback):
             flush=True,
         )
         if self.solved_at is None:
-            if score > 0.9 * SOLVED:
-                if self.score(f"After {steps} steps") >= SOLVED:
-                    self.solved_at = steps
+            good = score > 0.9 * SOLVED
+            if good and self.score(f"After {steps} steps") >= SOLVED:
+                self.solved_at = steps
         elif steps >= (self.multiple + 1) * self.solved_at:
             self.multiple += 1
             self.score(f"After {self.multiple} times as many steps")
-        done = self.solved_at is not None and self.multiple >= self.times
-        self.model.stop_training = self.model.stop_training or done
+        if self.solved_at is not None and self.multiple >= self.times:
+            self.model.stop_training = True
 
     def score(self, when):
         scores = kd.evaluate(self.model, self.envs, episodes=20)

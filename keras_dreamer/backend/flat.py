@@ -1,4 +1,4 @@
-"""Loops that are none: all entries of an axis at once."""
+"""What backends share, unless they have something better of their own."""
 
 import math
 
@@ -46,6 +46,24 @@ def _regroup(nest, split, merged):
         return ops.reshape(x, (*merged, *rest))
 
     return keras.tree.map_structure(regroup, nest)
+
+
+def scan_layers(scan, step, layers, carry, inputs, length):
+    """`scan` with layers whose weights have gradients.
+
+    Args:
+        scan: the backend's `scan`; callers have it bound.
+        step: function `(layers, carry, inputs_t) -> (carry, outputs_t)` that
+            multiplies the carry's rows by each kernel once, with `matmul`.
+        layers: dict of dicts whose `kernel` is a tensor or a list of them.
+        carry: nest of `(N, ...)` tensors.
+        inputs: as in `scan`.
+        length: int.
+
+    Returns:
+        As `scan`.
+    """
+    return scan(lambda *args: step(layers, *args), carry, inputs, length)
 
 
 def matmul(x, kernel):

@@ -21,7 +21,7 @@ def on_cpu():
 
 
 def scan_layers(step, layers, carry, inputs, length):
-    """See `keras_dreamer.backend.torch.scan_layers`."""
+    """See `keras_dreamer.backend.flat.scan_layers`."""
     rows = jax.tree.leaves(carry)[0].shape[0]
     kernels = {name: layer["kernel"] for name, layer in layers.items()}
     slots = jax.tree.map(lambda kernel: _slots(kernel, rows, length), kernels)

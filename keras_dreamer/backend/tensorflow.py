@@ -1,7 +1,10 @@
 """TensorFlow: training step with a gradient tape, in one `tf.function`."""
 
+import functools
+
 import tensorflow as tf
 
+from keras_dreamer.backend import flat
 from keras_dreamer.backend.exchange import run_step
 from keras_dreamer.backend.finite import measure
 from keras_dreamer.backend.flat import LaPropUpdate as LaPropUpdate
@@ -113,21 +116,7 @@ def scan(step, carry, inputs, length):
     return carry, _pack(specs, outputs)
 
 
-def scan_layers(step, layers, carry, inputs, length):
-    """`scan` with layers whose weights have gradients.
-
-    Args:
-        step: function `(layers, carry, inputs_t) -> (carry, outputs_t)` that
-            multiplies the carry's rows by each kernel once, with `matmul`.
-        layers: dict of dicts whose `kernel` is a tensor or a list of them.
-        carry: nest of `(N, ...)` tensors.
-        inputs: as in `scan`.
-        length: int.
-
-    Returns:
-        As `scan`.
-    """
-    return scan(lambda *args: step(layers, *args), carry, inputs, length)
+scan_layers = functools.partial(flat.scan_layers, scan)
 
 
 def _pop(entries, x):
