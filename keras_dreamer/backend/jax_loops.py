@@ -11,6 +11,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 
 from keras_dreamer.backend import flat
 
@@ -40,7 +41,12 @@ def scan_layers(step, layers, carry, inputs, length):
             now[name] = {**layers[name], "kernel": stand_ins}
         return step(now, carry, inputs)
 
-    return jax.lax.scan(with_slots, carry, (inputs, slots), length)
+    lean = jax.checkpoint(with_slots, prevent_cse=False, policy=_KEEP)
+    return jax.lax.scan(lean, carry, (inputs, slots), length)
+
+
+# Arithmetic between products is done again, rather than stored, by gradients.
+_KEEP = jax.checkpoint_policies.save_only_these_names("product")
 
 
 class _Kernel:
@@ -58,7 +64,7 @@ class _Kernel:
                 "Close over the layers that are used more often."
             )
         slots, self.slots = self.slots, None
-        return _product(x, self.kernel, slots)
+        return checkpoint_name(_product(x, self.kernel, slots), "product")
 
 
 def matmul(x, kernel):
