@@ -48,8 +48,6 @@ def scan_layers(step, layers, carry, inputs, length):
 # Arithmetic between products is done again, rather than stored, by gradients.
 _KEEP = jax.checkpoint_policies.save_only_these_names("product")
 
-_OUT_OF_CACHE = 2**17  # Elements of a kernel; a step reads several of them.
-
 
 class _Kernel:
     """Stands for a kernel that a step multiplies by once."""
@@ -85,7 +83,7 @@ def _matmul_forward(x, kernel):
 
 def _matmul_backward(saved, g):
     x, kernel = saved
-    back = g @ _swap(kernel)
+    back = g @ jnp.swapaxes(kernel, -1, -2)
     if kernel.ndim == 2:
         x, g = (array.reshape(-1, array.shape[-1]) for array in (x, g))
     return back, _kernel_gradient(x, g)
@@ -97,40 +95,24 @@ _matmul.defvjp(_matmul_forward, _matmul_backward)
 def _both_ways(kernel):
     """Returns the kernel and its transpose, which one stores and reads."""
     kernel = jax.lax.stop_gradient(kernel)
-    return kernel, _stored(_swap(kernel))
+    return kernel, _stored(jnp.swapaxes(kernel, -1, -2))
 
 
 @jax.custom_vjp
 def _product(x, kernel, slots):
-    return _times(x, *kernel)
+    return x @ kernel[0]
 
 
 def _product_forward(x, kernel, slots):
-    return _times(x, *kernel), (x, kernel)
+    return x @ kernel[0], (x, kernel[1])
 
 
 def _product_backward(saved, g):
-    x, (kernel, transposed) = saved
-    return _times(g, transposed, kernel), None, (x, g)
+    x, transposed = saved
+    return g @ transposed, None, (x, g)
 
 
 _product.defvjp(_product_forward, _product_backward)
-
-
-def _times(x, kernel, transposed):
-    """Returns `x @ kernel`, where x has few rows.
-
-    XLA for CPUs copies the right operand of a product before it multiplies.
-    For kernels that are not in the cache that takes longer than the product:
-    as left operands they are read once, in 0.6 to 0.9 of the time.
-    """
-    if not on_cpu() or kernel.ndim == 3 or kernel.size < _OUT_OF_CACHE:
-        return x @ kernel
-    return _swap(_stored(transposed @ _stored(_swap(x))))
-
-
-def _swap(x):
-    return jnp.swapaxes(x, -1, -2)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1, 2))

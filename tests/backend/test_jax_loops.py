@@ -72,12 +72,7 @@ def test_outputs_are_those_of_a_loop():
     np.testing.assert_array_equal(last, outputs["state"][-1])
 
 
-@pytest.mark.parametrize("kernels", ["small", "large"])
-def test_gradients_are_those_of_scan(kernels, monkeypatch):
-    if kernels == "large" and keras.backend.backend() == "jax":
-        # As left operands. Those of these tests are too small for it.
-        monkeypatch.setattr(backend.jax_loops, "_OUT_OF_CACHE", 1)
-
+def test_gradients_are_those_of_scan():
     def loss(loop):
         def total(*arrays):
             last, outputs = run(loop)(*arrays)
