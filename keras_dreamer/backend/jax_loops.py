@@ -15,6 +15,9 @@ from jax.ad_checkpoint import checkpoint_name
 
 from keras_dreamer.backend import flat
 
+# Arithmetic between products is done again, rather than stored, by gradients.
+_KEEP = jax.checkpoint_policies.save_only_these_names("product")
+
 
 def on_cpu():
     """Tells whether computations run on the CPU."""
@@ -43,10 +46,6 @@ def scan_layers(step, layers, carry, inputs, length):
 
     lean = jax.checkpoint(with_slots, prevent_cse=False, policy=_KEEP)
     return jax.lax.scan(lean, carry, (inputs, slots), length)
-
-
-# Arithmetic between products is done again, rather than stored, by gradients.
-_KEEP = jax.checkpoint_policies.save_only_these_names("product")
 
 
 class _Kernel:

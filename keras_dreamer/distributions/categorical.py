@@ -1,5 +1,7 @@
 """Categorical distributions of latents and discrete actions."""
 
+import functools
+
 import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike
@@ -41,25 +43,36 @@ class Categorical:
     ) -> None:
         logits = ops.cast(logits, "float32")
         classes = logits.shape[-1]
-        uniform = np.full(classes, 1.0 / classes)
-        self.last = classes - 1
-        if sizes is not None and np.any(np.asarray(sizes) != classes):
-            sizes = np.asarray(sizes)
-            exists = np.arange(classes) < sizes[..., None]
-            logits = ops.where(exists, logits, np.float32(_NEVER))
-            uniform = exists / sizes[..., None]
-            self.last = ops.convert_to_tensor(sizes - 1, "int32")
-        self.logits = logits
+        self.classes = classes
         self.event_ndim = event_ndim
-        self.uniform = unimix * uniform
-        self.rest = 1.0 - unimix
-        if unimix:
-            mixed = ops.convert_to_tensor(self.uniform, "float32")
-            self.probs = self.rest * _softmax(logits) + mixed
-            self.log_probs = ops.log(ops.maximum(self.probs, 1e-30))
-        else:
-            self.log_probs = ops.log_softmax(logits, axis=-1)
-            self.probs = ops.exp(self.log_probs)
+        self.unimix = unimix
+        self.last = classes - 1
+        # The uniform's part of a class, and that of each one if some lack.
+        self.share = self.shares = np.float32(unimix / classes)
+        if sizes is not None and np.any(np.asarray(sizes) != classes):
+            sizes = np.asarray(sizes)[..., None]
+            exists = np.arange(classes) < sizes
+            logits = ops.where(exists, logits, np.float32(_NEVER))
+            self.last = ops.convert_to_tensor(sizes[..., 0] - 1, "int32")
+            self.share = ops.convert_to_tensor(unimix / sizes, "float32")
+            self.shares = ops.where(exists, self.share, np.float32(0))
+        self.logits = logits
+
+    # Only what is asked for is computed: a sample needs neither of these.
+
+    @functools.cached_property
+    def probs(self) -> Tensor:
+        """Probabilities, `(..., *event, C)` float32."""
+        if not self.unimix:
+            return ops.exp(self.log_probs)
+        return (1.0 - self.unimix) * _softmax(self.logits) + self.shares
+
+    @functools.cached_property
+    def log_probs(self) -> Tensor:
+        """Logarithms of `probs`, `(..., *event, C)` float32."""
+        if not self.unimix:
+            return ops.log_softmax(self.logits, axis=-1)
+        return ops.log(ops.maximum(self.probs, 1e-30))
 
     def sample(self, noise: Tensor | None) -> Tensor:
         """Samples class indices by inverting the cumulative distribution.
@@ -79,10 +92,9 @@ class Categorical:
         logits = ops.stop_gradient(self.logits)
         peak = ops.max(logits, axis=-1, keepdims=True)
         cumulative = _cumulative(ops.exp(logits - peak))
-        uniform = np.cumsum(self.uniform, axis=-1)[..., :-1]
-        uniform = ops.convert_to_tensor(uniform, "float32")
+        uniform = self.share * ops.arange(1, self.classes, dtype="float32")
         noise = (noise[..., None] - uniform) * cumulative[..., -1:]
-        below = noise >= self.rest * cumulative[..., :-1]
+        below = noise >= (1.0 - self.unimix) * cumulative[..., :-1]
         below = ops.sum(ops.cast(below, "int32"), axis=-1)
         return ops.minimum(below, self.last)
 
@@ -104,7 +116,7 @@ class Categorical:
 
     def one_hot(self, index: Tensor) -> Tensor:
         """One-hot encodes samples, `(..., *event, C)` float32."""
-        return ops.one_hot(index, self.probs.shape[-1], dtype="float32")
+        return ops.one_hot(index, self.classes, dtype="float32")
 
     def log_prob(self, index: Tensor) -> Tensor:
         """Returns the log-probability of `index`, `(...)`, in nats."""
