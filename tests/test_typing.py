@@ -57,6 +57,8 @@ STUBS = [
 
 def unannotated(function):
     """Returns what `function` takes of no type, and "return" without one."""
+    if isinstance(function, property):
+        function = function.fget
     signature = inspect.signature(function)
     bare = [
         name
@@ -66,6 +68,11 @@ def unannotated(function):
     if signature.return_annotation is inspect.Signature.empty:
         bare.append("return")
     return bare
+
+
+def computes(member):
+    """Tells whether `member` of a class is a method or a property."""
+    return inspect.isroutine(member) or isinstance(member, property)
 
 
 @pytest.mark.parametrize("public", ANNOTATED)
@@ -82,7 +89,7 @@ def test_methods_of_parts_are_annotated(part):
         for owner in part.__mro__
         if owner.__module__.startswith("keras_dreamer.")
         for name in vars(owner)
-        if inspect.isroutine(getattr(part, name)) and not name.startswith("_")
+        if not name.startswith("_") and computes(getattr(part, name))
     }
     assert not any(bare.values()), f"{part.__name__} lacks types: {bare}."
 

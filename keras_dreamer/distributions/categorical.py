@@ -1,7 +1,5 @@
 """Categorical distributions of latents and discrete actions."""
 
-import functools
-
 import numpy as np
 from keras import ops
 from numpy.typing import ArrayLike
@@ -58,21 +56,18 @@ class Categorical:
             self.shares = ops.where(exists, self.share, np.float32(0))
         self.logits = logits
 
-    # Only what is asked for is computed: a sample needs neither of these.
+    # A sample needs neither of these. They are not kept for the next call: a
+    # tensor made inside of a compiled loop means nothing outside of it.
 
-    @functools.cached_property
+    @property
     def probs(self) -> Tensor:
         """Probabilities, `(..., *event, C)` float32."""
-        if not self.unimix:
-            return ops.exp(self.log_probs)
-        return (1.0 - self.unimix) * _softmax(self.logits) + self.shares
+        return self._mixed()[0]
 
-    @functools.cached_property
+    @property
     def log_probs(self) -> Tensor:
         """Logarithms of `probs`, `(..., *event, C)` float32."""
-        if not self.unimix:
-            return ops.log_softmax(self.logits, axis=-1)
-        return ops.log(ops.maximum(self.probs, 1e-30))
+        return self._mixed()[1]
 
     def sample(self, noise: Tensor | None) -> Tensor:
         """Samples class indices by inverting the cumulative distribution.
@@ -111,8 +106,8 @@ class Categorical:
         Returns:
             `(..., *event, C)` float32 tensor whose value is exactly one-hot.
         """
-        passed = self.probs - ops.stop_gradient(self.probs)
-        return self.one_hot(index) + passed
+        probs = self.probs
+        return self.one_hot(index) + (probs - ops.stop_gradient(probs))
 
     def one_hot(self, index: Tensor) -> Tensor:
         """One-hot encodes samples, `(..., *event, C)` float32."""
@@ -125,14 +120,23 @@ class Categorical:
 
     def entropy(self) -> Tensor:
         """Returns the entropy, `(...)`, in nats."""
-        entropy = -ops.sum(self.probs * self.log_probs, axis=-1)
+        probs, log_probs = self._mixed()
+        entropy = -ops.sum(probs * log_probs, axis=-1)
         return sum_event(entropy, self.event_ndim)
 
     def kl(self, other: "Categorical") -> Tensor:
         """Returns the divergence KL(self || other), `(...)`, in nats."""
-        ratio = self.log_probs - other.log_probs
-        kl = ops.sum(self.probs * ratio, axis=-1)
+        probs, log_probs = self._mixed()
+        kl = ops.sum(probs * (log_probs - other.log_probs), axis=-1)
         return sum_event(kl, self.event_ndim)
+
+    def _mixed(self):
+        """Returns `probs` and `log_probs`."""
+        if not self.unimix:
+            log_probs = ops.log_softmax(self.logits, axis=-1)
+            return ops.exp(log_probs), log_probs
+        probs = (1.0 - self.unimix) * _softmax(self.logits) + self.shares
+        return probs, ops.log(ops.maximum(probs, 1e-30))
 
 
 def _softmax(logits):

@@ -281,3 +281,13 @@ def test_samples_pass_on_no_gradient():
         LOGITS,
     )
     np.testing.assert_array_equal(gradient, 0.0)
+
+
+@pytest.mark.parametrize("unimix", [0.0, 0.01])
+def test_use_in_a_compiled_function_leaves_nothing_behind(unimix):
+    spread = Categorical(tensor(LOGITS), unimix, event_ndim=1)
+    index = ops.zeros((5, 3), "int32")
+    inside = compiled(lambda index: spread.log_prob(index) + spread.entropy())
+    found = to_numpy(inside(index))
+    expected = to_numpy(spread.log_prob(index) + spread.entropy())
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
