@@ -30,20 +30,21 @@ def play(model, envs, episodes, deterministic, rng, watch=lambda rows: False):
     """
     quota = -(-episodes // envs.num_envs)
     transitions = Transitions(envs)
+    observations = spaces.Converter(
+        envs.single_observation_space, "observation"
+    )
+    actions = spaces.Converter(envs.single_action_space, "action")
     waiting = transitions.reset()
     running, steps = np.zeros(envs.num_envs), np.zeros(envs.num_envs, int)
     ended = [[] for _ in range(envs.num_envs)]
     state = None
     while min(map(len, ended)) < quota:
         if not waiting:
-            action = spaces.from_model(
-                envs.single_action_space, state["action"], "action"
-            )
-            waiting = transitions.step(action)
+            waiting = transitions.step(actions.from_model(state["action"]))
         rows = waiting.pop(0)
         if watch(rows):
             break
-        state = _act(model, envs, rows, state, deterministic, rng)
+        state = _act(model, observations, rows, state, deterministic, rng)
         # An episode before may have broken off.
         begins = rows.active & rows.is_first
         running[begins] = steps[begins] = 0
@@ -65,10 +66,8 @@ def check_episodes(episodes):
         )
 
 
-def _act(model, envs, rows, state, deterministic, rng):
-    observation = spaces.to_model(
-        envs.single_observation_space, rows.observation, "observation"
-    )
+def _act(model, observations, rows, state, deterministic, rng):
+    observation = observations.to_model(rows.observation)
     new = next_state(
         model, observation, state, rows.is_first, deterministic, rng
     )

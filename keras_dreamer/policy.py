@@ -6,7 +6,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_dreamer import spaces
 from keras_dreamer.models.acting import next_state
 from keras_dreamer.models.dreamer import Dreamer
 
@@ -101,17 +100,12 @@ class Policy:
         action = state["action"]
         if not batched:
             action = {key: value[0] for key, value in action.items()}
-        return spaces.from_model(self.action_space, action, "action"), state
+        return self.model.actions.from_model(action), state
 
     def _to_model(self, observation):
         """Returns the flat batch, and whether there was a leading axis."""
         try:
-            single = spaces.to_model(
-                self.observation_space, observation, "observation", lead=0
-            )
+            single = self.model.observations.to_model(observation, lead=0)
         except ValueError:
-            batch = spaces.to_model(
-                self.observation_space, observation, "observation"
-            )
-            return batch, True
+            return self.model.observations.to_model(observation), True
         return {key: value[None] for key, value in single.items()}, False

@@ -8,7 +8,6 @@ continuous (float32) or discrete (int32, counted from 0).
 
 import dataclasses
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,9 @@ from gymnasium import spaces
 
 from keras_dreamer.space_config import from_config as from_config
 from keras_dreamer.space_config import to_config as to_config
+from keras_dreamer.space_entries import is_discrete as is_discrete
+from keras_dreamer.space_entries import make_entry
+from keras_dreamer.space_entries import start as start
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,10 +113,7 @@ def to_model(
         Dict from key to a `(..., *shape)` float32 or int32 array, sorted by
         key. Arrays that have the right dtype already are not copied.
     """
-    found = sorted(entries(space, value, name), key=operator.itemgetter(0))
-    return {
-        key: _to_model(leaf, array, key, lead) for key, leaf, array in found
-    }
+    return Converter(space, name).to_model(value, lead)
 
 
 def from_model(
@@ -140,7 +139,45 @@ def from_model(
     Returns:
         Nest like the space of `(N, *shape)` arrays in the space's dtypes.
     """
-    return build(space, name, lambda key, leaf: _from_model(leaf, values[key]))
+    return Converter(space, name).from_model(values)
+
+
+class Converter:
+    """`to_model` and `from_model` of one space, prepared for a loop.
+
+    To look at the space takes longer than to convert a row of values.
+
+    Args:
+        space: gymnasium space of a single environment.
+        name: str. "observation" or "action".
+    """
+
+    def __init__(self, space: spaces.Space, name: str) -> None:
+        self.space = space
+        self.name = name
+        found = {key: leaf for key, leaf, _ in entries(space, space, name)}
+        self._entries = {key: make_entry(found[key]) for key in sorted(found)}
+
+    def to_model(self, value: Any, lead: int = 1) -> dict[str, np.ndarray]:
+        """See `keras_dreamer.spaces.to_model`."""
+        given = {
+            key: np.asarray(array)
+            for key, _, array in entries(self.space, value, self.name)
+        }
+        for key, entry in self._entries.items():
+            _check_shape(key, given[key].shape, entry.shape, lead)
+        return {
+            key: entry.to_model(given[key])
+            for key, entry in self._entries.items()
+        }
+
+    def from_model(self, values: dict[str, np.ndarray]) -> Any:
+        """See `keras_dreamer.spaces.from_model`."""
+        return build(
+            self.space,
+            self.name,
+            lambda key, _: self._entries[key].from_model(values[key]),
+        )
 
 
 def entries(space, nest, name):
@@ -210,20 +247,6 @@ def _build(space, key, function):
     return function(key, space)
 
 
-def is_discrete(space: spaces.Space) -> bool:
-    """Tells whether an entry of a space holds classes."""
-    if isinstance(space, spaces.Box):
-        return space.dtype.kind == "b"
-    kinds = spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary
-    return isinstance(space, kinds)
-
-
-def start(space: spaces.Space) -> int | np.int64 | np.ndarray:
-    """Returns the number of the first class, an int or an array."""
-    kinds = spaces.Discrete, spaces.MultiDiscrete
-    return np.int64(space.start) if isinstance(space, kinds) else 0
-
-
 def _sizes(space):
     if isinstance(space, spaces.Discrete):
         return (int(space.n),)
@@ -257,43 +280,10 @@ def _leaf(space, key, name):
     return Leaf(key, "continuous", space.shape)
 
 
-def _to_model(space, array, key, lead):
-    array = np.asarray(array)
-    if array.ndim < lead or array.shape[lead:] != space.shape:
+def _check_shape(key, given, shape, lead):
+    if len(given) < lead or given[lead:] != shape:
         raise ValueError(
             f"The entry {key!r} needs {lead} batch axes and then the shape "
-            f"{space.shape} of its space. Received: shape={array.shape}. "
+            f"{shape} of its space. Received: shape={given}. "
             "Add the missing axes, or correct the space."
         )
-    if is_discrete(space):
-        return (array.astype("int64") - start(space)).astype("int32")
-    return array.astype("float32", copy=False)
-
-
-def _from_model(space, values):
-    values = np.asarray(values)
-    if is_discrete(space):
-        return (values.astype("int64") + start(space)).astype(space.dtype)
-    return _scale(space, np.clip(values.astype("float64"), -1, 1))
-
-
-def _scale(space, values):
-    """Maps float64 values in [-1, 1] to the bounds of a `Box`."""
-    bounded = space.bounded_below & space.bounded_above
-    share = (values + 1) / 2
-    if space.dtype.kind == "f" and bounded.all():
-        # The usual action space, in a third of the time: every step acts.
-        scaled = (1 - share) * space.low + share * space.high
-        return np.clip(scaled, space.low, space.high).astype(space.dtype)
-    low = np.where(bounded, space.low, -1).astype("float64")
-    high = np.where(bounded, space.high, 1).astype("float64")
-    scaled = np.where(bounded, (1 - share) * low + share * high, values)
-    lowest = np.where(space.bounded_below, space.low, -np.inf)
-    highest = np.where(space.bounded_above, space.high, np.inf)
-    scaled = np.clip(scaled, lowest, highest)
-    if space.dtype.kind in "iu":
-        scaled = np.rint(scaled)
-    # Ends are copied from the bounds: float64 cannot hold all large integers.
-    end = bounded & (np.abs(values) == 1)
-    ends = np.where(values < 0, space.low, space.high)
-    return np.where(end, ends, np.where(end, 0, scaled).astype(space.dtype))

@@ -4,9 +4,12 @@ import itertools
 import types
 
 import gymnasium
+import keras
 import numpy as np
 
 import keras_dreamer as kd
+from keras_dreamer.models.noise import NumberedNoise
+from keras_dreamer.spaces import Converter
 from keras_dreamer.spaces import leaves
 
 LENGTHS = (1, 2, 5, 3, 1, 4)
@@ -69,8 +72,10 @@ class Puppet:
         self.observation_space = envs.single_observation_space
         self.action_space = envs.single_action_space
         self.action_leaves = leaves(self.action_space, "action")
+        self.observations = Converter(self.observation_space, "observation")
+        self.actions = Converter(self.action_space, "action")
         self.config = types.SimpleNamespace(deter=2, stoch=1)
-        self.actions_drawn = 0
+        self.action_noise = NumberedNoise(self.seed)
 
     def policy(self, observation, state, is_first, noise):
         steps = np.where(is_first, 0, state["deter"][:, 0] + 1)
@@ -84,11 +89,12 @@ class Puppet:
             )
             value = value % leaf.classes if leaf.discrete else value / 4
             action[key] = value.astype(leaf.dtype)
-        return {
+        state = {
             "deter": np.stack([steps, last], 1).astype("float32"),
             "stoch": (steps % 7)[:, None].astype("int32"),
             "action": action,
         }
+        return keras.tree.map_structure(keras.ops.convert_to_tensor, state)
 
 
 def make_scripted(num_envs, action_repeat=1, seed=0, env=Scripted, **kwargs):

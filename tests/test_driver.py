@@ -9,6 +9,7 @@ from faulty import faulty
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector import SyncVectorEnv
+from helpers import to_numpy
 from scripted import CONTINUOUS
 from scripted import Puppet
 from scripted import Scripted
@@ -280,11 +281,11 @@ def test_values_of_the_policy_that_are_not_finite_are_refused(name, value):
     policy = driver.model.policy
 
     def broken(*args):
-        state = policy(*args)
+        state = keras.tree.map_structure(to_numpy, policy(*args))
         if driver.step == 6:
             place = {"deter": state["deter"], **state["action"]}
             place[name.split("/")[-1]][1, 0] = value
-        return state
+        return keras.tree.map_structure(keras.ops.convert_to_tensor, state)
 
     driver.model.policy = broken
     message = f"policy.*finite.*{name}=.*for env 1 at step 3 of.*diverged"

@@ -88,11 +88,11 @@ def test_sampling_depends_on_the_seed_alone(model):
         scores = kd.evaluate(model, pendulums(), 2, seed=seed)
         return scores.returns.tolist()
 
-    drawn = model.actions_drawn
+    drawn = model.action_noise.drawn
     first = returns(0)
     loop(model, pendulums(), deterministic=False)
     assert returns(0) == first != returns(1)
-    assert model.actions_drawn == drawn + 20
+    assert model.action_noise.drawn == drawn + 20
 
 
 # Videos.

@@ -76,7 +76,7 @@ def contents(model, replay):
         **{index: to_numpy(v) for index, v in enumerate(variables)},
         **{name: v.copy() for name, v in replay._pool.arrays.items()},
         "rng": np.array(str(rng)),
-        "actions_drawn": model.actions_drawn,
+        "actions_drawn": model.action_noise.drawn,
     }
 
 

@@ -64,7 +64,7 @@ def test_the_noise_of_training_stays_as_it_is(deterministic):
     envs = make_scripted(1)
     model = Puppet(envs)
     play(model, envs, 2, deterministic, rng())
-    assert model.actions_drawn == 0
+    assert model.action_noise.drawn == 0
 
 
 def test_may_be_stopped():

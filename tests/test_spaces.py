@@ -6,6 +6,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 from random_spaces import nested_spaces
 
+from keras_dreamer.spaces import Converter
 from keras_dreamer.spaces import Leaf
 from keras_dreamer.spaces import from_config
 from keras_dreamer.spaces import from_model
@@ -335,3 +336,29 @@ def test_any_space_round_trip(space, seed):
 
 def test_config_functions_are_at_hand():
     assert from_config(to_config(NESTED)) == NESTED
+
+
+def test_converter_of_a_loop():
+    space = spaces.Dict(
+        move=spaces.Box(0, 800, (1,)),
+        arm=spaces.Tuple([spaces.Discrete(3, start=-1), spaces.Box(0, 9)]),
+    )
+    converter = Converter(space, "action")
+    values = {
+        "move": np.float32([[0.5], [7.0]]),
+        "arm/0": np.int32([0, 2]),
+        "arm/1": np.float32([[-1.0], [1.0]]),
+    }
+    for _ in range(2):
+        action = converter.from_model(values)
+        assert action["move"].tolist() == [[600], [800]]
+        assert action["arm"][0].tolist() == [-1, 1]
+        assert action["arm"][1].tolist() == [[0], [9]]
+        back = converter.to_model(action)
+        assert list(back) == ["arm/0", "arm/1", "move"]
+        assert back["arm/0"].tolist() == [0, 2]
+        assert back["move"].tolist() == [[600], [800]]
+    single = {"move": [1], "arm": (2, [3])}
+    assert converter.to_model(single, lead=0)["arm/0"].tolist() == 3
+    with pytest.raises(ValueError, match=r"'arm/1' needs 1 batch axes.*\(1,\)"):
+        converter.to_model({"move": [[1]], "arm": ([2], 3)})

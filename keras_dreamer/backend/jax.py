@@ -140,7 +140,7 @@ class Trainer:
     def newest(self, variables):
         """Returns the values of variables, also while `fit` runs."""
         if self._jax_state_synced or self.exchange.state is None:
-            return [v.value for v in variables]
+            return [v._value for v in variables]
         where = self._positions()
         return [
             self.exchange.state[group][index]

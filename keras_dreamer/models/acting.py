@@ -4,11 +4,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_dreamer import spaces
+from keras_dreamer import backend
 from keras_dreamer.layers.inputs import concat_inputs
 from keras_dreamer.models.batch import one_hot_latents
 from keras_dreamer.models.noise import acting_noise
-from keras_dreamer.models.parallel import process_id
 from keras_dreamer.replay.schema import numpy_dtype
 
 
@@ -29,12 +28,9 @@ def initial_state(model, batch_size):
 
 def act(model, observation, state, is_first, deterministic):
     """See `Dreamer.act`."""
-    observation = spaces.to_model(
-        model.observation_space, observation, "observation"
-    )
+    observation = model.observations.to_model(observation)
     state = next_state(model, observation, state, is_first, deterministic)
-    action = spaces.from_model(model.action_space, state["action"], "action")
-    return action, state
+    return model.actions.from_model(state["action"]), state
 
 
 def next_state(
@@ -57,27 +53,26 @@ def next_state(
     """
     count = len(next(iter(observation.values())))
     if is_first is None:
-        is_first = np.full(count, state is None)
+        is_first = (np.ones if state is None else np.zeros)(count, bool)
     if state is None:
         state = initial_state(model, count)
-    if rng is None:
-        # Numbered noise: the same on every backend, and after a restart, but
-        # another one in every process.
-        rng = np.random.default_rng(
-            [model.seed, model.actions_drawn, process_id()]
-        )
-        model.actions_drawn += not deterministic
+    if rng is None and not deterministic:
+        rng = model.action_noise.next()
     noise = acting_noise(
         model.config, model.action_leaves, count, rng, deterministic
     )
     state = model.policy(observation, state, np.asarray(is_first), noise)
-    to_numpy = ops.convert_to_numpy
     # `keras.tree` would take longer than the conversion itself.
     return {
-        "deter": to_numpy(state["deter"]),
-        "stoch": to_numpy(state["stoch"]),
-        "action": {k: to_numpy(v) for k, v in state["action"].items()},
+        "deter": _own(state["deter"]),
+        "stoch": _own(state["stoch"]),
+        "action": {key: _own(v) for key, v in state["action"].items()},
     }
+
+
+def _own(tensor):
+    """Returns an array that may be written to."""
+    return np.array(backend.as_numpy(tensor))
 
 
 def keep_inactive(old, new, active):

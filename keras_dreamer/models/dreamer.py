@@ -12,7 +12,7 @@ from keras_dreamer.config import Config
 from keras_dreamer.models import acting
 from keras_dreamer.models import fitting
 from keras_dreamer.models import learning
-from keras_dreamer.models import noise as noise_module
+from keras_dreamer.models import noise as noises
 from keras_dreamer.models import official
 from keras_dreamer.models import world_model
 from keras_dreamer.models.batch import prepare_batch
@@ -74,7 +74,9 @@ class Dreamer(backend.Trainer, Saving, Exporting, keras.Model):
         self.noise_seed = keras.random.SeedGenerator(seed)
         self.means = UpdateMeans(metric_names(observation, action))
         self.exchange = Exchange(self.means.scalar_names)
-        self.actions_drawn = 0  # Acting draws its noise by number.
+        self.observations = spaces.Converter(observation_space, "observation")
+        self.actions = spaces.Converter(action_space, "action")
+        self.action_noise = noises.NumberedNoise(seed)
         self.policy = self.compile_function(
             functools.partial(acting.policy_step, self),
             self.networks.acting_weights(),
@@ -172,9 +174,7 @@ class Dreamer(backend.Trainer, Saving, Exporting, keras.Model):
             for numbers.
         """
         shapes = self._noise_shapes(batch_size, batch_length)
-        return noise_module.draw_noise(
-            shapes, self.action_leaves, self.noise_seed
-        )
+        return noises.draw_noise(shapes, self.action_leaves, self.noise_seed)
 
     def mode_noise(self, batch_size, batch_length, normal=0.0):
         """Returns the noise of a deterministic update.
@@ -190,10 +190,10 @@ class Dreamer(backend.Trainer, Saving, Exporting, keras.Model):
             which then take their most probable class.
         """
         shapes = self._noise_shapes(batch_size, batch_length)
-        return noise_module.mode_noise(shapes, self.action_leaves, normal)
+        return noises.mode_noise(shapes, self.action_leaves, normal)
 
     def _noise_shapes(self, batch_size, batch_length):
-        return noise_module.noise_shapes(
+        return noises.noise_shapes(
             self.config, self.action_leaves, batch_size, batch_length
         )
 

@@ -60,7 +60,7 @@ class Saving:
     def save_own_variables(self, store):
         super().save_own_variables(store)
         store["noise_seed"] = ops.convert_to_numpy(self.noise_seed.state)
-        store["actions_drawn"] = np.asarray(self.actions_drawn)
+        store["actions_drawn"] = np.asarray(self.action_noise.drawn)
         text = json.dumps(_sizes(self)).encode()
         store["sizes"] = np.frombuffer(text, "uint8")
 
@@ -70,7 +70,7 @@ class Saving:
         own = {k: store[k] for k in store.keys() if k.isdigit()}
         super().load_own_variables(own)
         self.noise_seed.state.assign(store["noise_seed"][()])
-        self.actions_drawn = int(store["actions_drawn"][()])
+        self.action_noise.drawn = int(store["actions_drawn"][()])
 
 
 def _sizes(model):

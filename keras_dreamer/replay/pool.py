@@ -32,7 +32,7 @@ class Pool:
     memory follows the rows that are held and not the number of streams.
 
     The arrays grow a few percent at a time. They must not be handed out, not
-    even as views: growing leaves a view without its memory.
+    even as views: a view keeps the old memory, which is then copied.
 
     Attributes:
         arrays: dict from name to array.

@@ -145,7 +145,7 @@ def test_noise_is_its_own_and_another_in_each_evaluation():
 
     model.policy = remember
     end_epochs(callback, 2)
-    assert len(drawn) == len(set(drawn)) == 6 and model.actions_drawn == 0
+    assert len(drawn) == len(set(drawn)) == 6 and model.action_noise.drawn == 0
 
 
 @pytest.mark.parametrize("every", [0, -1, "10", "10 steps", "0 env steps", 1.5])

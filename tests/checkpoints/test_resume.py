@@ -89,7 +89,7 @@ def contents(run):
         **numbered("model", model.variables),
         **numbered("optimizer", model.optimizer.variables),
         **{name: x[row[order]] for name, x in pool.arrays.items()},
-        "actions_drawn": model.actions_drawn,
+        "actions_drawn": model.action_noise.drawn,
         "seed": model.seed,
         "rows": items.rows.copy(),
         "evicted": items.evicted.copy(),

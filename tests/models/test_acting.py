@@ -101,10 +101,10 @@ def test_sampling_draws_new_noise_each_time_in_a_fixed_order(observation):
         assert_equal(one, other)
     moves = [state["action"]["move"] for state in first]
     assert (moves[0] != moves[1]).all() and (moves[1] != moves[2]).all()
-    assert model.actions_drawn == 3
+    assert model.action_noise.drawn == 3
     # Taking the modes does not disturb the order.
     model.act(observation, deterministic=True)
-    assert model.actions_drawn == 3
+    assert model.action_noise.drawn == 3
 
 
 def test_deterministic_action_is_the_mode(model, observation):
@@ -159,6 +159,13 @@ def test_acting_filters_as_training_does(model):
         state["action"] = {k: v[:, row] for k, v in batch["action"].items()}
 
 
+def test_the_state_may_be_written_to(model, observation):
+    _, state = model.act(observation)
+    for value in [state["deter"], state["stoch"], *state["action"].values()]:
+        value[0] = 0
+    model.act(observation, state)
+
+
 # What two environments get at the third step, with modes and with samples:
 # actions, latents and the sum of `deter`.
 EVERYWHERE = {
@@ -170,11 +177,11 @@ EVERYWHERE = {
         "deter": [-0.210675, 0.238199],
     },
     False: {
-        "move": [[-0.802314, 0.107508], [0.521965, -1.0]],
-        "fire": [1, 1],
-        "gear": [[2, 2], [0, 0]],
-        "stoch": [[2, 0, 1, 2], [0, 3, 1, 1]],
-        "deter": [-0.173942, -0.287712],
+        "move": [[0.271540, -0.409701], [0.798087, -1.0]],
+        "fire": [0, 0],
+        "gear": [[2, 0], [2, 0]],
+        "stoch": [[0, 3, 1, 2], [2, 0, 1, 2]],
+        "deter": [-0.804325, 0.429715],
     },
 }
 
@@ -182,7 +189,7 @@ EVERYWHERE = {
 @pytest.mark.parametrize("deterministic", EVERYWHERE)
 def test_acting_is_the_same_on_every_backend(model, deterministic):
     batch = agents.random_batch(model)
-    model.actions_drawn = 5  # Its noise is numbered.
+    model.action_noise.drawn = 5  # Its noise is numbered.
     state = None
     for step in range(3):
         observation = {k: v[:2, step] for k, v in batch["observation"].items()}

@@ -11,6 +11,7 @@ import pytest
 
 import keras_dreamer as kd
 from keras_dreamer.models import exporting
+from keras_dreamer.models.noise import NumberedNoise
 from keras_dreamer.models.noise import acting_noise
 
 BACKEND = keras.backend.backend()
@@ -54,9 +55,14 @@ def observe(model, step):
 
 def noise_of_step(model, step):
     """Returns the noise that `act` draws as the number `step`."""
-    rng = np.random.default_rng([model.seed, step, 0])
+    numbered = NumberedNoise(model.seed)
+    numbered.drawn = step
     latents, actions = acting_noise(
-        model.config, model.action_leaves, 2, rng, deterministic=False
+        model.config,
+        model.action_leaves,
+        2,
+        numbered.next(),
+        deterministic=False,
     )
     noise = {"uniform/posterior": latents}
     for key, value in actions.items():
@@ -80,7 +86,7 @@ def act(model, deterministic):
         }
         given |= {"is_first": is_first, **noise_of_step(model, step)}
         inputs |= {f"{step}/{name}": value for name, value in given.items()}
-        model.actions_drawn = step
+        model.action_noise.drawn = step
         action, state = model.act(observation, state, is_first, deterministic)
         outputs.append(
             {

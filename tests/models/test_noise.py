@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from helpers import to_numpy
 
+from keras_dreamer.models import noise as noise_module
+from keras_dreamer.models.noise import NumberedNoise
 from keras_dreamer.models.noise import acting_noise
 
 # B = 3, T = 6, S = 4, H = 5; the actions are those of `agents.make_agent`.
@@ -78,6 +80,30 @@ def test_mode_noise_is_a_static_choice(model):
     }
     np.testing.assert_array_equal(move, np.full(SHAPES["move"], 0.5))
     assert (to_numpy(model.mode_noise(3, 6)["action"]["move"]) == 0).all()
+
+
+@pytest.mark.parametrize("process", [0, 3])
+def test_numbered_noise_is_that_of_a_counter(monkeypatch, process):
+    monkeypatch.setattr(noise_module, "process_id", lambda: process)
+    numbered = NumberedNoise(7)
+    key = np.random.Philox(7).state["state"]["key"]
+    for number in range(3):
+        bits = np.random.Philox(key=key, counter=[0, number, process, 0])
+        expected = np.random.Generator(bits).standard_normal(9)
+        assert numbered.drawn == number
+        # What an action leaves of its numbers does not reach the next one.
+        found = numbered.next()
+        np.testing.assert_array_equal(found.standard_normal(9), expected)
+        found.random(number, "float32")
+
+
+def test_numbered_noise_goes_on_from_a_number():
+    numbered, other = NumberedNoise(0), NumberedNoise(0)
+    drawn = [numbered.next().random(4) for _ in range(4)]
+    assert len({row[0] for row in drawn}) == 4
+    other.drawn = 3
+    np.testing.assert_array_equal(other.next().random(4), drawn[3])
+    assert (NumberedNoise(1).next().random(4) != drawn[0]).all()
 
 
 def test_acting_noise(model):

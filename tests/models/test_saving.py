@@ -90,7 +90,7 @@ def test_file_brings_the_optimizer(trained, loaded):
 
 def test_noise_goes_on_where_it_stopped(trained, loaded, tmp_path):
     model = trained[0]
-    assert loaded.actions_drawn == model.actions_drawn == 3
+    assert loaded.action_noise.drawn == model.action_noise.drawn == 3
     observation = np.ones((2, 3), "float32")
     for _ in range(2):
         assert_nests_equal(loaded.sample_noise(2, 3), model.sample_noise(2, 3))

@@ -44,6 +44,59 @@ def test_mapped_arrays_are_like_those_in_memory(tmp_path):
             memory.arrays["flag"][-1:] = True
 
 
+def test_growing_with_a_view_copies():
+    # As after an error, whose traceback holds the arrays of its frames.
+    memory = HeapArrays(FIELDS)
+    memory.resize(3)
+    memory.arrays["deter"][:] = [[1], [2], [3]]
+    view = memory.arrays["deter"]
+    memory.resize(5)
+    memory.arrays["deter"][0] = 7
+    assert view[:, 0].tolist() == [1, 2, 3]
+    assert memory.arrays["deter"][:, 0].tolist() == [7, 2, 3, 0, 0]
+
+
+def test_memory_that_does_not_suffice():
+    memory = HeapArrays(FIELDS)
+    memory.resize(3)
+    memory.arrays["deter"][:] = 1
+    with pytest.raises(MemoryError, match=r"must fit.*`directory`"):
+        memory.resize(2**46)
+    for name, array in memory.arrays.items():
+        assert array.shape == (3, *FIELDS[name][0])
+    assert memory.arrays["deter"].sum() == 12
+
+
+GROW = """
+import keras_dreamer as kd
+import numpy as np
+from keras_dreamer.replay.disk import HeapArrays
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+kd.configure_runtime(cache=None)
+before = resident()
+fields = {"a": ((1000,), np.dtype("float32")), "b": ((9,), np.dtype("int8"))}
+memory, old, rows = HeapArrays(fields), 0, 100
+while rows < 20_000:
+    memory.resize(rows)
+    for array in memory.arrays.values():
+        array[old:] = 1
+    old, rows = rows, rows + rows // 32 + 1
+print((resident() - before) / sum(a.nbytes for a in memory.arrays.values()))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="It reads /proc.")
+def test_no_gaps_are_left_behind_where_freed_memory_is_kept():
+    done = subprocess.run(
+        [sys.executable, "-c", GROW], capture_output=True, text=True, check=True
+    )
+    assert 0.95 < float(done.stdout) < 1.05
+
+
 def test_files_hold_the_rows_and_nothing_more(tmp_path):
     memory = MappedArrays(FIELDS, tmp_path / "new" / "folder")
     memory.resize(10)
