@@ -13,7 +13,6 @@ import sys
 import tempfile
 import zipfile
 
-import agents
 import gymnasium
 import keras
 import numpy as np
@@ -174,7 +173,7 @@ def state_of(model):
 
 def write(policy):
     model = make_agent(policy)
-    agents.quick_compile(model, UPDATES).jit_asked = "auto"
+    model.compile()
     replay = make_replay(model)
     results = {"losses": run(model, replay), **state_of(model)}
     with tempfile.TemporaryDirectory() as folder:
