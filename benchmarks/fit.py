@@ -28,6 +28,7 @@ COLUMNS = {
     "collect": "collect, ms",
     "rest": "Keras and rest, ms",
 }
+_CAPACITY = 20_000
 _WARM_UP = 3  # Updates at the start of a block that do not count.
 
 
@@ -103,13 +104,14 @@ def measure(case):
 def make_loop(model, case, stopwatch):
     """Returns the dataset and the callbacks, watched by the stopwatch."""
     envs = FreeEnvs(case["envs"])
-    # Small enough to be full after the first block: memory stays as it is.
-    replay = kd.replay.Replay(model.config, envs, capacity=20_000)
+    replay = kd.replay.Replay(model.config, envs, capacity=_CAPACITY)
+    driver = kd.Driver(envs, model, replay)
+    # Full, as in most of a run: no row asks the system for memory.
+    while len(replay) < _CAPACITY:
+        driver.advance(case["envs"])
     dataset = kd.replay.ReplayDataset(replay)
     dataset.draw = stopwatch.watch("sample", dataset.draw)
-    collect = kd.callbacks.TrainRatio(
-        kd.Driver(envs, model, replay), case["ratio"]
-    )
+    collect = kd.callbacks.TrainRatio(driver, case["ratio"])
     named = {
         "slow_critic": kd.callbacks.SlowCritic(model.config.slow_rate),
         "write_back": kd.callbacks.LatentWriteBack(),
