@@ -69,3 +69,32 @@ def test_our_callbacks_leave_the_state_in_the_running_step():
     # One program serves all updates.
     assert int(model.optimizer.iterations) == 3
     assert all(np.isfinite(w).all() for w in model.get_weights())
+
+
+class Donations(keras.callbacks.Callback):
+    """Moves the slow critic and notes whether the old values are gone."""
+
+    def __init__(self):
+        super().__init__()
+        self.gone = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        slow = self._model.networks.slowval.weights
+        old = self._model.newest(slow)
+        self._model.update_slow_critic(0.02)
+        self.gone += [value.is_deleted() for value in old]
+
+
+def test_the_slow_critic_moves_in_place_within_fit_alone():
+    model = agents.make_agent(
+        agents.numbers(3), agents.bounded(2), **agents.SHALLOW
+    )
+    held = model.newest(model.networks.slowval.weights)
+    model.update_slow_critic(0.02)
+    assert not any(value.is_deleted() for value in held)
+    model.compile()
+    donations = Donations()
+    dataset = agents.FixedBatches(agents.random_batch(model), steps_per_epoch=2)
+    model.fit(dataset, callbacks=[donations], verbose=0)
+    assert donations.gone == [True] * 2 * len(held)
+    assert all(np.isfinite(w).all() for w in model.get_weights())
