@@ -360,7 +360,7 @@ def break_at(policy, observation, *args, count, env):
     state = policy(observation, *args)
     steps = observation["observation"][:, 0]
     breaks = (steps == count) & (np.arange(len(steps)) == env)
-    state["action"]["action"] = breaks.astype("int32")
+    state["action"]["action"] = keras.ops.convert_to_tensor(breaks, "int32")
     return state
 
 
