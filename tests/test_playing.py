@@ -96,7 +96,7 @@ def test_episodes_that_broke_off_do_not_count():
     def breaking(observation, *args):
         state = policy(observation, *args)
         broken = observation["observation"][0, 0] in breaks[:1]
-        action = keras.ops.convert_to_tensor([broken, 0], "int32")
+        action = keras.ops.convert_to_tensor([int(broken), 0], "int32")
         state["action"]["action"] = action
         del breaks[:broken]
         return state
